@@ -1,0 +1,59 @@
+# The front door. Each target installs the Debian packages it needs (with sudo when not root;
+# nothing when all is there) and then does its job. `make help` lists them.
+#
+#   PREFIX=/usr/local  DESTDIR=   where `make install` puts things
+#   BUILD=build                   the build folder
+
+BUILD ?= build
+deps = @tools/install-deps
+
+.PHONY: all help train test bench bench-kernels install uninstall format clean
+
+all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep
+	@ninja -C $(BUILD)
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+		while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
+
+train: data all ## train a small CNN on Fashion-MNIST
+	@$(BUILD)/examples/fashion_cnn
+
+test: ## the whole proof: release, sanitizers, clang, no optional library
+	$(deps) build data test
+	@tools/run-tests
+
+bench: all ## compare with TensorFlow and PyTorch, measured in the same run
+	$(deps) bench
+	@tools/venv .venv
+	@bench/run $(BUILD) .venv
+
+bench-kernels: all ## compare our kernels with the best oneDNN call, shape by shape
+	@if [ -x $(BUILD)/bench/kernels ]; then OMP_NUM_THREADS=1 $(BUILD)/bench/kernels; \
+	else echo 'bench-kernels: built without oneDNN, so there is nothing to compare with' >&2; exit 1; fi
+
+install: all ## install the library, headers and command (PREFIX, DESTDIR)
+	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD))
+	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir $(DESTDIR))
+	@$(if $(DESTDIR),,if [ "$$(id -u)" -eq 0 ]; then ldconfig; fi)
+
+uninstall: ## remove what install put there (same PREFIX, DESTDIR)
+	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(PREFIX))
+	@tools/uninstall $(BUILD) $(DESTDIR)
+
+format: ## format the C sources
+	$(deps) format
+	@find include src cli examples tests bench -name '*.[ch]' -exec clang-format -i {} +
+
+clean: ## remove everything that was built
+	rm -rf build build-* .venv
+
+.PHONY: data deps-build
+data:
+	$(deps) data
+
+deps-build:
+	$(deps) build
+
+$(BUILD)/build.ninja: | deps-build
+	@meson setup $(BUILD) $(if $(PREFIX),--prefix=$(PREFIX))

@@ -1,0 +1,28 @@
+/* The rivals of bench/kernels.c: the oneDNN calls one could make for a layer,
+ * written without our plans, so that they are what anybody would write. */
+#ifndef BENCH_KERNELS_DNNL_H
+#define BENCH_KERNELS_DNNL_H
+
+#include "kernels/conv.h"
+#include "kernels/matmul.h"
+#include "kernels/pool.h"
+
+#include <stdbool.h>
+
+typedef struct bench_call {
+    char name[64]; /* how it was asked for, and oneDNN's name of the kernel */
+    void (*run)(void *context);
+    void *context;
+    double best_us;
+} bench_call;
+
+void bench_dnnl_start(void);
+
+/* Each appends the calls oneDNN has for the work, and says how many. */
+int bench_conv_calls(const ls__conv_shape *shape, ls__conv_pass pass, bench_call *out);
+int bench_matmul_calls(const ls__matmul_shape *shape, bool weights, bench_call *out);
+int bench_pool_calls(const ls__pool_shape *shape, bool backward, bench_call *out);
+
+void bench_call_free(bench_call *call);
+
+#endif

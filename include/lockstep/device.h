@@ -1,0 +1,71 @@
+/*
+ * device.h: where maths runs.
+ *
+ * How to use it
+ *
+ * "/cpu:0" is a share of this host's cores with a pinned thread of its own.
+ * Every spelling names the same device; the canonical one is the long form:
+ *
+ *     /cpu:1  cpu:1  CPU:1  /device:CPU:1  /job:localhost/replica:0/task:0/device:CPU:1
+ *
+ * There are as many CPU devices as you name: device N sits on usable core N
+ * modulo their number (cgroup quotas and cpusets count), so devices may
+ * outnumber cores.
+ *
+ *     LS_DEVICE("/cpu:1") x = ls_zeros(LS_F32, LS_DIMS(8));   // made there
+ */
+#ifndef LOCKSTEP_DEVICE_H
+#define LOCKSTEP_DEVICE_H
+
+#include <lockstep/tensor.h>
+
+LS_BEGIN_DECLS
+
+/* Writes the canonical name of `name` to `out` (LS_DEVICE_NAME_MAX is enough).
+ * Fields that `name` leaves open come from `defaults`, a device name too, or
+ * NULL for this process's own. */
+#define LS_DEVICE_NAME_MAX 128
+LS_API ls_status ls_device_canonical(const char *name, const char *defaults, char *out,
+                                     size_t out_size);
+
+/* Makes `name` this thread's device for what is created from now on; returns
+ * in `*before` (may be NULL) the canonical name it replaces. */
+LS_API ls_status ls_device_set(const char *name, const char **before);
+LS_API const char *ls_device_current(void);
+
+/* The cores of this process that CPU devices share. */
+LS_API int ls_cpu_cores(void);
+
+/* Threads one CPU device computes with (1). Part of the result: sums over many
+ * threads round differently. Applies to the calling thread. */
+LS_API ls_status ls_device_threads(int threads);
+
+/* Runs fn(user) on the device's own pinned thread and waits for it. An error
+ * left pending there moves to the calling thread. */
+LS_API ls_status ls_device_run(const char *name, ls_status (*fn)(void *user), void *user);
+
+/* A tensor with the same values on another device. */
+LS_API ls_tensor *ls_copy_to(ls_tensor *t, const char *device);
+
+#if defined(__GNUC__) && !defined(__cplusplus)
+static inline const char *ls__device_enter(const char *name)
+{
+    const char *before = NULL;
+    return ls_device_set(name, &before) == LS_OK ? before : NULL;
+}
+static inline void ls__device_leave(const char *const *before)
+{
+    if (*before)
+        ls_device_set(*before, NULL);
+}
+/* LS_DEVICE("/cpu:1") { ... }: a block in which things are made there. */
+#define LS_DEVICE(name)                                                  \
+    for (const char *LS__UNIQUE(ls__before_) __attribute__((cleanup(ls__device_leave))) = \
+             ls__device_enter(name),                                     \
+             *LS__UNIQUE(ls__turn_) = "";                                \
+         LS__UNIQUE(ls__turn_); LS__UNIQUE(ls__turn_) = NULL)
+#endif
+
+LS_END_DECLS
+
+#endif

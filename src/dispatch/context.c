@@ -1,0 +1,93 @@
+/*
+ * The thread's context. Invariant: a draw's key is a function of (seed, domain,
+ * replica, step) and draws of a step are numbered in program order, so the
+ * numbers do not depend on what other threads do.
+ */
+#include "dispatch/context.h"
+
+#include "tensor/convert.h"
+
+typedef struct draw_context {
+    uint64_t seed;
+    int64_t replica;
+    int64_t step;
+    uint64_t draws;        /* in this step */
+    uint64_t initialisers; /* since the seed was set */
+    bool initialising;
+} draw_context;
+
+static _Thread_local draw_context draws;
+static _Thread_local ls_numerics checking;
+
+void ls_random_seed(uint64_t seed)
+{
+    draws = (draw_context){ .seed = seed, .replica = draws.replica };
+}
+
+void ls_random_step(int64_t step)
+{
+    draws.step = step;
+    draws.draws = 0;
+}
+
+void ls__next_draw(ls__draw *out)
+{
+    if (draws.initialising) {
+        out->key = ls__draw_key(draws.seed, LS__DRAW_INITIALISER, 0, 0);
+        out->ordinal = draws.initialisers++;
+    } else {
+        out->key = ls__draw_key(draws.seed, LS__DRAW_OPERATOR, draws.replica, draws.step);
+        out->ordinal = draws.draws++;
+    }
+}
+
+bool ls__draw_initialisers(bool on)
+{
+    bool before = draws.initialising;
+    draws.initialising = on;
+    return before;
+}
+
+ls_numerics ls_check_numerics(ls_numerics check)
+{
+    ls_numerics before = checking;
+    checking = check;
+    return before;
+}
+
+ls_numerics ls__numerics(void)
+{
+    return checking;
+}
+
+/* Index of the first NaN (or infinity, if those count), or -1. */
+static int64_t first_bad(const ls__spec *spec, const void *data)
+{
+    if (!ls_dtype_is_float(spec->dtype))
+        return -1;
+    int64_t count = ls__spec_count(spec);
+    for (int64_t i = 0; i < count; i++) {
+        double x = ls__load_double(spec->dtype, data, i);
+        if (x != x || (checking == LS_NUMERICS_NAN_AND_INF && x - x != 0))
+            return i;
+    }
+    return -1;
+}
+
+ls_status ls__check_outputs(const ls_call *c)
+{
+    for (int i = 0; i < c->n_outputs; i++) {
+        int64_t at = c->op->flags & LS_OP_ALIAS ? -1 : first_bad(&c->out[i], c->out_data[i]);
+        if (at < 0)
+            continue;
+        for (int k = 0; k < c->n_inputs; k++)
+            if (first_bad(c->in[k], c->in_data[k]) >= 0)
+                return LS_OK; /* not made here: it came in */
+        double x = ls__load_double(c->out[i].dtype, c->out_data[i], at);
+        return ls__hint(ls_call_fail(c, LS_INVALID, "made %s at element %lld of output %d %s",
+                                     x != x ? "a NaN" : "an infinity", (long long)at, i,
+                                     ls__spec_text(&c->out[i])),
+                        "no input of it had one; ls_check_numerics(LS_NUMERICS_OFF) lets them pass");
+    }
+    return LS_OK;
+}

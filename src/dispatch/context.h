@@ -1,0 +1,27 @@
+/*
+ * What a call depends on beside its arguments, all of it per thread: where
+ * random draws are counted, and whether numbers are checked.
+ */
+#ifndef LS__DISPATCH_CONTEXT_H
+#define LS__DISPATCH_CONTEXT_H
+
+#include <lockstep/random.h>
+#include <lockstep/tape.h>
+
+#include "base/philox.h"
+#include "dispatch/call.h"
+
+/* The next draw of this step. */
+void ls__next_draw(ls__draw *out);
+
+/* While on, draws are initialisers: keyed by the seed and by how many there were
+ * before, not by step and replica. Returns what was set before. */
+bool ls__draw_initialisers(bool on);
+
+ls_numerics ls__numerics(void);
+
+/* LS_OK, or LS_INVALID naming the first bad output element when the outputs of
+ * a finished call have one and its inputs have none. */
+ls_status ls__check_outputs(const ls_call *c);
+
+#endif

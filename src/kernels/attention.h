@@ -1,0 +1,65 @@
+/*
+ * Attention: y = softmax(scale q k^T) v for a batch of heads, q [t, d],
+ * k [s, d], v [s, dv]. Causal (t = s): row i sees rows 0 .. i.
+ *
+ * The forward pass leaves lse = log sum exp of each row of scores; with it the
+ * backward pass makes the probabilities again, block by block, so that no t x s
+ * matrix outlives a block of rows. A row that sees nothing (s = 0) gives zeros.
+ */
+#ifndef LS__KERNELS_ATTENTION_H
+#define LS__KERNELS_ATTENTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lockstep/status.h>
+
+#include "kernels/isa_select.h"
+
+typedef struct ls__attention_shape {
+    int64_t batch, t, s, d, dv;
+    bool causal;
+    double scale;
+} ls__attention_shape;
+
+/* Query rows at a time of the fast kernels. */
+#define LS__ATTENTION_BLOCK 64
+
+/* Elements of scratch memory that a call wants, forward and backward alike: a
+ * row of scores for ref/; what cpu/attention.c draws else. */
+static inline int64_t ls__ref_attention_scratch(const ls__attention_shape *a)
+{
+    return a->s;
+}
+
+static inline int64_t ls__attention_scratch(const ls__attention_shape *a)
+{
+    int64_t rows = a->t < LS__ATTENTION_BLOCK ? a->t : LS__ATTENTION_BLOCK;
+    return rows * a->d + a->s * (2 * rows + (a->d > a->dv ? a->d : a->dv));
+}
+
+/* One list of the kernels: X(name, parameters with T the element type). */
+#define LS__ATTENTION_LIST(X, T)                                                                 \
+    X(attention, (const ls__attention_shape *shape, const T *q, const T *k, const T *v, T *y,    \
+                  T *lse, T *scratch))                                                           \
+    X(attention_grad, (const ls__attention_shape *shape, const T *q, const T *k, const T *v,     \
+                       const T *dy, const T *y, const T *lse, T *dq, T *dk, T *dv, T *scratch))
+
+#define LS__ATTENTION_F32(name, parameters) void ls__ref_##name##_f32 parameters;
+#define LS__ATTENTION_F64(name, parameters) void ls__ref_##name##_f64 parameters;
+LS__ATTENTION_LIST(LS__ATTENTION_F32, float)
+LS__ATTENTION_LIST(LS__ATTENTION_F64, double)
+#undef LS__ATTENTION_F32
+#undef LS__ATTENTION_F64
+
+/* Fast f32, on the matrix kernels of matmul.h: whose failure they return. */
+typedef struct ls__attention_fns {
+#define LS__ATTENTION_FIELD(name, parameters) ls_status(*name) parameters;
+    LS__ATTENTION_LIST(LS__ATTENTION_FIELD, float)
+#undef LS__ATTENTION_FIELD
+} ls__attention_fns;
+
+LS__ISA_TABLE(ls__attention_fns, ls__attention_table);
+
+#endif

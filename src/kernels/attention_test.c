@@ -1,0 +1,187 @@
+/*
+ * Attention: the fast kernels against the reference, forward and backward, on
+ * shapes around the block's edges; equal bits from run to run; huge scores.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/attention.h"
+#include "kernels/isa_select.h"
+
+static uint64_t seed = 4;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((seed >> 33) % below);
+}
+
+static float *numbers(int64_t n)
+{
+    float *x = malloc((size_t)(n + 1) * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)draw(2000001) / 1e6f - 1.0f;
+    return x;
+}
+
+static int tables(const ls__attention_fns *out[3])
+{
+    int n = 0;
+    out[n++] = &ls__attention_table_base;
+#if defined(__x86_64__)
+    if (ls__isa() >= LS__ISA_AVX2)
+        out[n++] = &ls__attention_table_avx2;
+    if (ls__isa() >= LS__ISA_AVX512)
+        out[n++] = &ls__attention_table_avx512;
+#endif
+    return n;
+}
+
+static void near(const float *got, const float *want, int64_t n, double tolerance)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double error = fabs((double)got[i] - want[i]);
+        if (!(error <= tolerance * (1 + fabs((double)want[i]))))
+            fail_msg("element %ld of %ld: %g, want %g", (long)i, (long)n, got[i], want[i]);
+    }
+}
+
+/* Inputs, and room for the results of one run, which lie one after another. */
+typedef struct problem {
+    ls__attention_shape shape;
+    int64_t n_q, n_k, n_v, n_y, n_lse, n_out;
+    float *q, *k, *v, *dy, *scratch;
+} problem;
+
+static problem make(int64_t batch, int64_t t, int64_t s, int64_t d, int64_t dv, bool causal)
+{
+    problem p = { .shape = { batch, t, s, d, dv, causal, 0.7 } };
+    p.n_q = batch * t * d;
+    p.n_k = batch * s * d;
+    p.n_v = batch * s * dv;
+    p.n_y = batch * t * dv;
+    p.n_lse = batch * t;
+    p.n_out = p.n_y + p.n_lse + p.n_q + p.n_k + p.n_v;
+    p.q = numbers(p.n_q);
+    p.k = numbers(p.n_k);
+    p.v = numbers(p.n_v);
+    p.dy = numbers(p.n_y);
+    p.scratch = numbers(ls__attention_scratch(&p.shape) + ls__ref_attention_scratch(&p.shape));
+    return p;
+}
+
+static void unmake(problem *p)
+{
+    free(p->q);
+    free(p->k);
+    free(p->v);
+    free(p->dy);
+    free(p->scratch);
+}
+
+static void run(const problem *p, const ls__attention_fns *f, float *out)
+{
+    const ls__attention_shape *s = &p->shape;
+    float *y = out, *lse = y + p->n_y, *dq = lse + p->n_lse, *dk = dq + p->n_q,
+          *dv = dk + p->n_k;
+    if (!f) {
+        ls__ref_attention_f32(s, p->q, p->k, p->v, y, lse, p->scratch);
+        ls__ref_attention_grad_f32(s, p->q, p->k, p->v, p->dy, y, lse, dq, dk, dv, p->scratch);
+        return;
+    }
+    assert_int_equal(f->attention(s, p->q, p->k, p->v, y, lse, p->scratch), LS_OK);
+    assert_int_equal(f->attention_grad(s, p->q, p->k, p->v, p->dy, y, lse, dq, dk, dv, p->scratch),
+                     LS_OK);
+}
+
+static void compare(int64_t batch, int64_t t, int64_t s, int64_t d, int64_t dv, bool causal)
+{
+    const ls__attention_fns *table[3];
+    int n_tables = tables(table);
+    problem p = make(batch, t, s, d, dv, causal);
+    float *want = numbers(p.n_out), *got = numbers(p.n_out), *first = numbers(p.n_out);
+    run(&p, NULL, want);
+    for (int i = 0; i < n_tables; i++) {
+        run(&p, table[i], got);
+        if (s)
+            near(got, want, p.n_out, 2e-5);
+        if (i == 0)
+            memcpy(first, got, (size_t)p.n_out * sizeof *got);
+        assert_memory_equal(got, first, (size_t)p.n_out * sizeof *got);
+    }
+    free(want);
+    free(got);
+    free(first);
+    unmake(&p);
+}
+
+static void fast_is_near_reference(void **state)
+{
+    (void)state;
+    for (int causal = 0; causal < 2; causal++) {
+        compare(3, 128, 128, 32, 32, causal);
+        compare(1, LS__ATTENTION_BLOCK, LS__ATTENTION_BLOCK, 8, 8, causal);
+        compare(1, LS__ATTENTION_BLOCK + 1, LS__ATTENTION_BLOCK + 1, 8, 5, causal);
+        compare(2, 1, 1, 4, 4, causal);
+        compare(2, 0, 0, 4, 4, causal);
+        compare(0, 3, 3, 4, 4, causal);
+        compare(2, 150, 150, 3, 70, causal);
+        compare(1, 5, 5, 0, 2, causal);
+        compare(1, 5, 5, 2, 0, causal);
+    }
+    compare(2, 70, 33, 16, 8, false);
+    compare(2, 0, 7, 4, 4, false);
+    for (int i = 0; i < 60; i++) {
+        int64_t t = 1 + draw(140);
+        bool causal = draw(2);
+        compare(1 + draw(3), t, causal ? t : 1 + draw(140), 1 + draw(40), 1 + draw(40), causal);
+    }
+}
+
+/* No keys: nothing to see, zeros come out and no gradient goes in. */
+static void no_keys(void **state)
+{
+    (void)state;
+    problem p = make(2, 3, 0, 4, 5, false);
+    float *out = numbers(p.n_out);
+    run(&p, LS__PICK(ls__attention_table), out);
+    for (int64_t i = 0; i < p.n_out; i++)
+        assert_true(i >= p.n_y && i < p.n_y + p.n_lse ? out[i] == -INFINITY : out[i] == 0);
+    free(out);
+    unmake(&p);
+}
+
+static void huge_scores(void **state)
+{
+    (void)state;
+    problem p = make(1, 3, 3, 2, 2, true);
+    for (int64_t i = 0; i < p.n_q; i++) {
+        p.q[i] *= 1e10f;
+        p.k[i] *= 1e10f;
+    }
+    float *want = numbers(p.n_out), *got = numbers(p.n_out);
+    run(&p, NULL, want);
+    run(&p, LS__PICK(ls__attention_table), got);
+    near(got, want, p.n_y, 1e-5);
+    for (int64_t i = 0; i < p.n_out; i++)
+        assert_true(isfinite(got[i]));
+    free(want);
+    free(got);
+    unmake(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fast_is_near_reference),
+        cmocka_unit_test(no_keys),
+        cmocka_unit_test(huge_scores),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/*
+ * The fast convolutions against the reference in double, on random shapes from
+ * a fixed seed; both levels, both layouts, empty sizes, same bits twice.
+ */
+#include "kernels/conv.h"
+#include "kernels/matmul.h"
+#include "kernels/ref/ref_conv.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t seed = 20261115;
+
+static int64_t pick(int64_t from, int64_t to)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return from + (int64_t)((seed >> 33) % (uint64_t)(to - from + 1));
+}
+
+static float *values(int64_t n)
+{
+    float *v = malloc((size_t)(n + 1) * sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (float)pick(-1000, 1000) / 1000.0f;
+    return v;
+}
+
+static double *widened(const float *v, int64_t n)
+{
+    double *w = malloc((size_t)(n + 1) * sizeof *w);
+    for (int64_t i = 0; i < n; i++)
+        w[i] = v[i];
+    return w;
+}
+
+static ls__conv_shape random_shape(void)
+{
+    static const int64_t channels[] = { 1, 2, 3, 8, 16, 20, 32, 64 };
+    ls__conv_shape s = { .n = pick(1, 3), .h = pick(3, 14), .w = pick(3, 14) };
+    s.c = channels[pick(0, 7)];
+    s.oc = channels[pick(0, 7)];
+    s.kh = pick(1, 3), s.kw = pick(0, 2) ? s.kh : pick(1, 3);
+    s.stride_h = pick(1, 2), s.stride_w = pick(1, 2);
+    s.dilation_h = s.dilation_w = pick(0, 3) ? 1 : 2;
+    if (pick(0, 1)) { /* SAME or lopsided pads, else VALID */
+        s.pad_top = pick(0, s.kh - 1), s.pad_bottom = pick(0, s.kh - 1);
+        s.pad_left = pick(0, s.kw - 1), s.pad_right = pick(0, s.kw - 1);
+    }
+    if (pick(0, 3) == 0) {
+        s.depthwise = true;
+        s.multiplier = pick(1, 2);
+        s.oc = s.c * s.multiplier;
+    }
+    assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+    return s;
+}
+
+/* X, W and Y of a shape in float, and what each pass should write, in double. */
+typedef struct setting {
+    ls__conv_shape s;
+    int64_t n[3];
+    float *in[3];
+    double *want[3];
+} setting;
+
+static const ls__conv_pass pass_of[3] = { LS__CONV_BACKWARD_DATA, LS__CONV_BACKWARD_WEIGHTS,
+                                          LS__CONV_FORWARD };
+
+static setting make_setting(const ls__conv_shape *s)
+{
+    setting t = { .s = *s };
+    double *wide[3];
+    for (int i = 0; i < 3; i++) {
+        t.n[i] = ls__conv_count(s, i);
+        t.in[i] = values(t.n[i]);
+        wide[i] = widened(t.in[i], t.n[i]);
+        t.want[i] = malloc((size_t)(t.n[i] + 1) * sizeof(double));
+    }
+    ls__ref_conv_backward_data_f64(s, wide[2], wide[1], t.want[0]);
+    ls__ref_conv_backward_weights_f64(s, wide[0], wide[2], t.want[1]);
+    ls__ref_conv_forward_f64(s, wide[0], wide[1], t.want[2]);
+    for (int i = 0; i < 3; i++)
+        free(wide[i]);
+    return t;
+}
+
+static void free_setting(setting *t)
+{
+    for (int i = 0; i < 3; i++) {
+        free(t->in[i]);
+        free(t->want[i]);
+    }
+}
+
+static void check(const setting *t, int out, const float *got, const char *how)
+{
+    const ls__conv_shape *s = &t->s;
+    for (int64_t i = 0; i < t->n[out]; i++)
+        if (!(fabs(got[i] - t->want[out][i]) <= 1e-4 * (1 + fabs(t->want[out][i]))))
+            fail_msg("%s writes %d: [%lld] is %g, not %g; n%lld h%lld w%lld c%lld k%lldx%lld "
+                     "oc%lld s%lld,%lld d%lld depthwise %d",
+                     how, out, (long long)i, (double)got[i], t->want[out][i], (long long)s->n,
+                     (long long)s->h, (long long)s->w, (long long)s->c, (long long)s->kh,
+                     (long long)s->kw, (long long)s->oc, (long long)s->stride_h,
+                     (long long)s->stride_w, (long long)s->dilation_h, s->depthwise);
+}
+
+static void run_eager(const setting *t, int out, float *result)
+{
+    ls_status st = LS_OK;
+    if (out == LS__CONV_Y)
+        st = ls__conv_forward_f32(&t->s, t->in[0], t->in[1], result);
+    else if (out == LS__CONV_X)
+        st = ls__conv_backward_data_f32(&t->s, t->in[2], t->in[1], result);
+    else
+        st = ls__conv_backward_weights_f32(&t->s, t->in[0], t->in[2], result);
+    if (st)
+        fail_msg("%s", ls_error_report());
+}
+
+static void run_planned(const setting *t, int out, ls__conv_layout layout, float *result)
+{
+    ls__conv_plan plan;
+    void *arg[3];
+    assert_int_equal(ls__conv_plan_open(&plan, &t->s, pass_of[out], layout), LS_OK);
+    for (int i = 0; i < 3; i++) {
+        if (layout == LS__CONV_NHWC && i != LS__CONV_W)
+            assert_true(plan.arg[i].plain);
+        arg[i] = aligned_alloc(64, plan.arg[i].bytes / 64 * 64 + 64);
+        if (i != out)
+            assert_int_equal(ls__conv_plan_pack(&plan, i, t->in[i], arg[i]), LS_OK);
+    }
+    assert_int_equal(ls__conv_plan_run(&plan, arg[0], arg[1], arg[2]), LS_OK);
+    assert_int_equal(ls__conv_plan_unpack(&plan, out, arg[out], result), LS_OK);
+    ls__conv_plan_close(&plan);
+    for (int i = 0; i < 3; i++)
+        free(arg[i]);
+}
+
+static void check_shape(const ls__conv_shape *s)
+{
+    setting t = make_setting(s);
+    for (int out = 0; out < 3; out++) {
+        float *a = values(t.n[out]), *b = values(t.n[out]);
+        run_eager(&t, out, a);
+        check(&t, out, a, "eager");
+        run_eager(&t, out, b);
+        assert_memory_equal(a, b, (size_t)t.n[out] * sizeof *a);
+        run_planned(&t, out, LS__CONV_NHWC, b);
+        assert_memory_equal(a, b, (size_t)t.n[out] * sizeof *a);
+        run_planned(&t, out, LS__CONV_ANY, b);
+        check(&t, out, b, "any layout");
+        free(a);
+        free(b);
+    }
+    free_setting(&t);
+}
+
+static void test_random_shapes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        ls__conv_shape s = random_shape();
+        check_shape(&s);
+    }
+}
+
+/* The first layers our own kernel takes: one channel, 3x3, 16, 32 and 48 out. */
+static void test_one_channel(void **state)
+{
+    (void)state;
+    for (int64_t oc = 16; oc <= 48; oc += 16)
+        for (int64_t stride = 1; stride <= 2; stride++)
+            for (int64_t pad = 0; pad <= 1; pad++) {
+                ls__conv_shape s = { .n = 3,
+                                     .h = 13,
+                                     .w = 11,
+                                     .c = 1,
+                                     .kh = 3,
+                                     .kw = 3,
+                                     .oc = oc,
+                                     .stride_h = stride,
+                                     .stride_w = stride,
+                                     .dilation_h = 1,
+                                     .dilation_w = 1,
+                                     .pad_top = pad,
+                                     .pad_left = pad,
+                                     .pad_bottom = 1,
+                                     .pad_right = pad };
+                assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+                check_shape(&s);
+            }
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 5; which++) {
+        ls__conv_shape s = { .n = 2,
+                             .h = 5,
+                             .w = 5,
+                             .c = 3,
+                             .kh = 3,
+                             .kw = 3,
+                             .oc = 4,
+                             .stride_h = 1,
+                             .stride_w = 1,
+                             .dilation_h = 1,
+                             .dilation_w = 1 };
+        int64_t *size[] = { &s.n, &s.h, &s.w, &s.c, &s.oc };
+        *size[which] = 0;
+        assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+        check_shape(&s);
+    }
+    ls__conv_shape small = { .n = 1,
+                             .h = 2,
+                             .w = 2,
+                             .c = 1,
+                             .kh = 3,
+                             .kw = 3,
+                             .oc = 1,
+                             .stride_h = 1,
+                             .stride_w = 1,
+                             .dilation_h = 1,
+                             .dilation_w = 1 };
+    assert_int_equal(ls__conv_shape_complete(&small), LS_OK);
+    assert_int_equal(small.oh, 0);
+    check_shape(&small);
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    ls__conv_shape s = { .n = 1,
+                         .h = 5,
+                         .w = 5,
+                         .c = 1,
+                         .kh = 3,
+                         .kw = 3,
+                         .oc = 1,
+                         .stride_h = 0,
+                         .stride_w = 1,
+                         .dilation_h = 1,
+                         .dilation_w = 1 };
+    assert_int_equal(ls__conv_shape_complete(&s), LS_INVALID);
+    assert_int_equal(ls_error(), LS_INVALID);
+    s.stride_h = 1, s.depthwise = true, s.multiplier = 2;
+    assert_int_equal(ls__conv_shape_complete(&s), LS_SHAPE);
+    assert_int_equal(ls_error(), LS_SHAPE);
+    s.depthwise = false, s.h = s.w = 1 << 30, s.n = s.oc = 1 << 20, s.c = 16;
+    assert_int_equal(ls__conv_shape_complete(&s), LS_INVALID);
+    assert_int_equal(ls_error(), LS_INVALID);
+}
+
+static void *on_a_thread(void *opaque)
+{
+    void **arg = opaque;
+    run_eager(arg[0], LS__CONV_W, arg[1]);
+    return NULL;
+}
+
+/* The same call gives the same bits on another thread. */
+static void test_threads_agree(void **state)
+{
+    (void)state;
+    ls__conv_shape s = { .n = 8,
+                         .h = 14,
+                         .w = 14,
+                         .c = 16,
+                         .kh = 3,
+                         .kw = 3,
+                         .oc = 32,
+                         .stride_h = 1,
+                         .stride_w = 1,
+                         .dilation_h = 1,
+                         .dilation_w = 1 };
+    assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+    setting t = make_setting(&s);
+    float *got[3];
+    pthread_t thread[2];
+    for (int i = 0; i < 3; i++)
+        got[i] = values(t.n[LS__CONV_W]);
+    run_eager(&t, LS__CONV_W, got[2]);
+    void *arg[2][2] = { { &t, got[0] }, { &t, got[1] } };
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, on_a_thread, arg[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(thread[i], NULL);
+        assert_memory_equal(got[i], got[2], (size_t)t.n[LS__CONV_W] * sizeof(float));
+    }
+    for (int i = 0; i < 3; i++)
+        free(got[i]);
+    free_setting(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_one_channel),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_threads_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/*
+ * Fast f32 attention, built once per instruction set: per head, a block of
+ * query rows at a time. A block's scores are a matrix product, then become
+ * probabilities row by row, then are multiplied with the values.
+ *
+ *            keys seen by the block          scratch
+ *          +-------------+- - - - +        queries [BLOCK, d], times scale
+ *   block  | scores      | unseen          scores  [BLOCK, s]
+ *          +-------------+- - - - +        dscores [BLOCK, s]      (backward)
+ *                                          part    [s, max(d, dv)] (backward)
+ *
+ * A causal block computes the keys up to its last row's; within it, what a row
+ * does not see is set to zero after the exponential. Factors go where the
+ * matrices are narrow: scale into the queries, one over the sum into the result.
+ *
+ * Invariant: blocks depend on the shape alone and their parts of dk and dv are
+ * added in order, so the bits do too (given those of matmul.h).
+ */
+#include <string.h>
+
+#include "kernels/attention.h"
+#include "kernels/cpu/softmax_row.h"
+#include "kernels/isa.h"
+#include "kernels/matmul.h"
+
+typedef struct head {
+    const ls__attention_shape *a;
+    float scale;
+    float *queries, *scores, *dscores, *part;
+} head;
+
+/* c = op(x) op(y), all rows dense: those of the scores are as long as what is seen. */
+static ls_status multiply(bool tx, bool ty, int64_t m, int64_t n, int64_t k, const float *x,
+                          const float *y, float *c)
+{
+    ls__matmul_shape shape = { .batch = 1, .m = m, .n = n, .k = k, .ta = tx, .tb = ty };
+    return ls__matmul_f32(&shape, x, y, c);
+}
+
+static head head_of(const ls__attention_shape *a, float *scratch)
+{
+    int64_t rows = a->t < LS__ATTENTION_BLOCK ? a->t : LS__ATTENTION_BLOCK;
+    head h = { .a = a, .scale = (float)a->scale, .queries = scratch };
+    h.scores = h.queries + rows * a->d;
+    h.dscores = h.scores + rows * a->s;
+    h.part = h.dscores + rows * a->s;
+    return h;
+}
+
+/* Rows of the block that begins at `from`, and how many keys it sees. */
+static int64_t block_rows(const ls__attention_shape *a, int64_t from, int64_t *seen)
+{
+    int64_t rows = a->t - from < LS__ATTENTION_BLOCK ? a->t - from : LS__ATTENTION_BLOCK;
+    *seen = a->causal ? from + rows : a->s;
+    return rows;
+}
+
+static void zero(float *x, int64_t n)
+{
+    memset(x, 0, (size_t)n * sizeof *x);
+}
+
+/* Scores of a block; its queries times scale stay in h->queries. */
+static ls_status score_block(const head *h, const float *q, const float *k, int64_t rows,
+                             int64_t seen)
+{
+    for (int64_t i = 0; i < rows * h->a->d; i++)
+        h->queries[i] = q[i] * h->scale;
+    return multiply(false, true, rows, seen, h->a->d, h->queries, k, h->scores);
+}
+
+/* ---- forward ---------------------------------------------------------------------- */
+
+/* Scores to exponentials: n seen of `width`; gives their sum. */
+static float exp_row(float *p, int64_t n, int64_t width, float *max)
+{
+    *max = ls__row_max(p, n);
+    ls__row_exp_own(p, 1.0f, *max, n);
+    zero(p + n, width - n);
+    return ls__lanes_sum(p, n);
+}
+
+static ls_status forward_block(const head *h, int64_t from, const float *q, const float *k,
+                               const float *v, float *y, float *lse)
+{
+    const ls__attention_shape *a = h->a;
+    float sums[LS__ATTENTION_BLOCK];
+    int64_t seen, rows = block_rows(a, from, &seen);
+    ls_status st = score_block(h, q + from * a->d, k, rows, seen);
+    if (st)
+        return st;
+    for (int64_t i = 0; i < rows; i++) {
+        float max;
+        sums[i] = exp_row(h->scores + i * seen, a->causal ? from + i + 1 : seen, seen, &max);
+        lse[from + i] = max + ls__logf(sums[i]);
+    }
+    st = multiply(false, false, rows, a->dv, seen, h->scores, v, y + from * a->dv);
+    for (int64_t i = 0; i < rows && seen && !st; i++)
+        ls__row_scale(y + (from + i) * a->dv, 1.0f / sums[i], a->dv);
+    return st;
+}
+
+static ls_status attention(const ls__attention_shape *a, const float *q, const float *k,
+                           const float *v, float *y, float *lse, float *scratch)
+{
+    head h = head_of(a, scratch);
+    for (int64_t b = 0; b < a->batch; b++) {
+        for (int64_t from = 0; from < a->t; from += LS__ATTENTION_BLOCK) {
+            ls_status st = forward_block(&h, from, q, k, v, y, lse);
+            if (st)
+                return st;
+        }
+        q += a->t * a->d;
+        k += a->s * a->d;
+        v += a->s * a->dv;
+        y += a->t * a->dv;
+        lse += a->t;
+    }
+    return LS_OK;
+}
+
+/* ---- backward ----------------------------------------------------------------------- */
+
+/* to (+)= x^T y over a block's rows: the first block writes, later ones add. */
+static ls_status add_product(const head *h, bool first, int64_t m, int64_t n, int64_t rows,
+                             const float *x, const float *y, float *to)
+{
+    ls_status st = multiply(true, false, m, n, rows, x, y, first ? to : h->part);
+    if (st || first)
+        return st;
+    for (int64_t i = 0; i < m * n; i++)
+        to[i] += h->part[i];
+    return LS_OK;
+}
+
+/* ds = p (dp - delta), where ds holds dp. */
+static void dscores_row(const float *p, float *ds, float delta, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        ds[j] = p[j] * (ds[j] - delta);
+}
+
+static ls_status backward_block(const head *h, int64_t from, const float *q, const float *k,
+                                const float *v, const float *dy, const float *y,
+                                const float *lse, float *dq, float *dk, float *dv)
+{
+    const ls__attention_shape *a = h->a;
+    int64_t seen, rows = block_rows(a, from, &seen);
+    /* What the last block sees is all; it comes first, so it can write. */
+    bool first = from + rows == a->t;
+    ls_status st = score_block(h, q + from * a->d, k, rows, seen);
+    if (!st)
+        st = multiply(false, true, rows, seen, a->dv, dy + from * a->dv, v, h->dscores);
+    if (st)
+        return st;
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t row = from + i, n = a->causal ? row + 1 : seen;
+        float *p = h->scores + i * seen, *ds = h->dscores + i * seen;
+        ls__row_exp_own(p, 1.0f, lse[row], n);
+        zero(p + n, seen - n);
+        dscores_row(p, ds, ls__row_dot(dy + row * a->dv, y + row * a->dv, a->dv), n);
+        zero(ds + n, seen - n);
+    }
+    st = add_product(h, first, seen, a->dv, rows, h->scores, dy + from * a->dv, dv);
+    if (!st)
+        st = add_product(h, first, seen, a->d, rows, h->dscores, h->queries, dk);
+    if (!st)
+        st = multiply(false, false, rows, a->d, seen, h->dscores, k, dq + from * a->d);
+    ls__row_scale(dq + from * a->d, h->scale, st ? 0 : rows * a->d);
+    return st;
+}
+
+static ls_status attention_grad(const ls__attention_shape *a, const float *q, const float *k,
+                                const float *v, const float *dy, const float *y,
+                                const float *lse, float *dq, float *dk, float *dv, float *scratch)
+{
+    if (a->t == 0) {
+        zero(dk, a->batch * a->s * a->d);
+        zero(dv, a->batch * a->s * a->dv);
+        return LS_OK;
+    }
+    head h = head_of(a, scratch);
+    int64_t last = (a->t - 1) / LS__ATTENTION_BLOCK * LS__ATTENTION_BLOCK;
+    for (int64_t b = 0; b < a->batch; b++) {
+        int64_t at_q = b * a->t * a->d, at_k = b * a->s * a->d, at_v = b * a->s * a->dv;
+        int64_t at_y = b * a->t * a->dv;
+        for (int64_t from = last; from >= 0; from -= LS__ATTENTION_BLOCK) {
+            ls_status st = backward_block(&h, from, q + at_q, k + at_k, v + at_v, dy + at_y,
+                                          y + at_y, lse + b * a->t, dq + at_q, dk + at_k,
+                                          dv + at_v);
+            if (st)
+                return st;
+        }
+    }
+    return LS_OK;
+}
+
+const ls__attention_fns LS__ISA(ls__attention_table) = { attention, attention_grad };

@@ -1,0 +1,233 @@
+/*
+ * One engine for the process; stream, buffers and plan cache per thread, freed
+ * when the thread ends. Invariant: nothing here is shared between threads but
+ * the engine and the plans' reference counts, so running takes no lock of ours.
+ *
+ * The cache is 64 sets of 4 plans. A set drops the plan used longest ago; plans
+ * somebody still holds live on until released.
+ */
+#include "kernels/cpu/dnnl_engine.h"
+
+#include "kernels/isa_select.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/* oneDNN runs on libgomp here; a build of it on another runtime has no such symbol. */
+extern void omp_set_num_threads(int) __attribute__((weak));
+
+enum { SETS = 64, WAYS = 4 };
+
+typedef struct entry {
+    ls__dnnl_key key;
+    ls__dnnl_plan *plan;
+    uint64_t used;
+} entry;
+
+typedef struct thread_state {
+    dnnl_stream_t stream;
+    int omp_threads; /* what OpenMP was last told on this thread */
+    uint64_t clock;
+    struct {
+        void *data;
+        size_t bytes;
+    } buffer[LS__DNNL_SLOTS];
+    entry cache[SETS][WAYS];
+} thread_state;
+
+static once_flag started = ONCE_FLAG_INIT;
+static dnnl_engine_t engine;
+static bool avx512;
+static tss_t state_key;
+static bool have_key;
+static _Thread_local thread_state *state;
+
+/* A hypervisor that shows AMX but hides its tile palette makes oneDNN's bf16
+ * kernels die with SIGILL: leave AMX out there. A cap set by the user in the
+ * environment is lower already and must not be raised. */
+static bool amx_is_broken(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d, palette;
+    const char *cap = getenv("ONEDNN_MAX_CPU_ISA");
+    if (!cap)
+        cap = getenv("DNNL_MAX_CPU_ISA");
+    if (cap && !strstr(cap, "AMX") && strcmp(cap, "ALL") != 0 && strcmp(cap, "DEFAULT") != 0)
+        return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 24 & 1))
+        return false;
+    return !__get_cpuid_count(0x1d, 0, &palette, &b, &c, &d) || palette == 0;
+#else
+    return false;
+#endif
+}
+
+static void free_state(void *opaque)
+{
+    thread_state *s = opaque;
+    for (int i = 0; i < SETS * WAYS; i++)
+        ls__dnnl_plan_release(s->cache[i / WAYS][i % WAYS].plan);
+    for (int i = 0; i < LS__DNNL_SLOTS; i++)
+        free(s->buffer[i].data);
+    if (s->stream)
+        dnnl_stream_destroy(s->stream);
+    free(s);
+    state = NULL;
+}
+
+static void start(void)
+{
+    if (ls__isa() == LS__ISA_BASE)
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
+    else if (ls__isa() == LS__ISA_AVX2)
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    else if (amx_is_broken())
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+    avx512 = (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+    have_key = tss_create(&state_key, free_state) == thrd_success;
+    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
+        engine = NULL;
+}
+
+dnnl_engine_t ls__dnnl_engine(void)
+{
+    call_once(&started, start);
+    return engine;
+}
+
+bool ls__dnnl_avx512(void)
+{
+    return ls__dnnl_engine() && avx512;
+}
+
+static thread_state *this_thread(void)
+{
+    if (state)
+        return state;
+    if (!ls__dnnl_engine())
+        return NULL;
+    thread_state *s = calloc(1, sizeof *s);
+    if (s && dnnl_stream_create(&s->stream, engine, dnnl_stream_default_flags) != dnnl_success) {
+        free(s);
+        s = NULL;
+    }
+    if (!s) {
+        ls__fail_memory("oneDNN's state of a thread", sizeof *s);
+        return NULL;
+    }
+    if (have_key)
+        tss_set(state_key, s);
+    return state = s;
+}
+
+void ls__dnnl_thread_free(void)
+{
+    if (!state)
+        return;
+    if (have_key)
+        tss_set(state_key, NULL);
+    free_state(state);
+}
+
+ls_status ls__dnnl_enter(int threads, dnnl_stream_t *out)
+{
+    thread_state *s = this_thread();
+    if (!s)
+        return engine ? LS_NO_MEMORY : ls__fail(LS_UNSUPPORTED, "oneDNN has no CPU engine");
+    if (s->omp_threads != threads && omp_set_num_threads)
+        omp_set_num_threads(threads);
+    s->omp_threads = threads;
+    *out = s->stream;
+    return LS_OK;
+}
+
+ls_status ls__dnnl_status(dnnl_status_t status, const char *what)
+{
+    switch (status) {
+    case dnnl_success:
+        return LS_OK;
+    case dnnl_out_of_memory:
+        return ls__fail(LS_NO_MEMORY, "%s: oneDNN is out of memory", what);
+    case dnnl_unimplemented:
+        return ls__fail(LS_UNSUPPORTED, "%s: oneDNN has no kernel for this shape", what);
+    default:
+        return ls__fail(LS_INVALID, "%s: oneDNN answered %d", what, (int)status);
+    }
+}
+
+ls_status ls__dnnl_attr(dnnl_primitive_attr_t *out)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_status_t st = dnnl_primitive_attr_create(&attr);
+    if (st)
+        return ls__dnnl_status(st, "attributes");
+    st = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    if (st)
+        dnnl_primitive_attr_destroy(attr);
+    else
+        *out = attr;
+    return ls__dnnl_status(st, "attributes");
+}
+
+void *ls__dnnl_buffer(int slot, size_t bytes)
+{
+    thread_state *s = this_thread();
+    if (!s)
+        return NULL;
+    if (s->buffer[slot].bytes >= bytes && s->buffer[slot].data)
+        return s->buffer[slot].data;
+    /* A quarter more than asked: sizes that creep up do not allocate each time. */
+    size_t room = (bytes + bytes / 4 + 4096) / 4096 * 4096;
+    void *data = aligned_alloc(4096, room);
+    if (!data) {
+        ls__fail_memory("a buffer of the oneDNN kernels", room);
+        return NULL;
+    }
+    free(s->buffer[slot].data);
+    s->buffer[slot].data = data;
+    s->buffer[slot].bytes = room;
+    return data;
+}
+
+static entry *set_of(thread_state *s, const ls__dnnl_key *key)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof key->word / sizeof *key->word; i++)
+        hash = (hash ^ (uint64_t)key->word[i]) * 0x9E3779B97F4A7C15u;
+    return s->cache[hash >> 58];
+}
+
+ls__dnnl_plan *ls__dnnl_find(const ls__dnnl_key *key)
+{
+    thread_state *s = this_thread();
+    if (!s)
+        return NULL;
+    entry *set = set_of(s, key);
+    for (int i = 0; i < WAYS; i++)
+        if (set[i].plan && memcmp(&set[i].key, key, sizeof *key) == 0) {
+            set[i].used = ++s->clock;
+            atomic_fetch_add_explicit(&set[i].plan->refs, 1, memory_order_relaxed);
+            return set[i].plan;
+        }
+    return NULL;
+}
+
+void ls__dnnl_cache(const ls__dnnl_key *key, ls__dnnl_plan *plan)
+{
+    thread_state *s = this_thread();
+    if (!s)
+        return;
+    entry *set = set_of(s, key), *oldest = set;
+    for (int i = 1; i < WAYS; i++)
+        if (set[i].used < oldest->used)
+            oldest = &set[i];
+    ls__dnnl_plan_release(oldest->plan);
+    atomic_fetch_add_explicit(&plan->refs, 1, memory_order_relaxed);
+    *oldest = (entry){ .key = *key, .plan = plan, .used = ++s->clock };
+}

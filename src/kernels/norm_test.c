@@ -1,0 +1,172 @@
+/*
+ * Normalisation: the fast kernels against the reference, the same bits in every
+ * instruction set, and statistics that a one-pass formula gets wrong.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/isa_select.h"
+#include "kernels/norm.h"
+
+static uint64_t seed = 3;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((seed >> 33) % below);
+}
+
+static float *numbers(int64_t n)
+{
+    float *x = malloc((size_t)(n + 1) * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)draw(2000001) / 1e6f - 1.0f;
+    return x;
+}
+
+static int tables(const ls__norm_fns *out[3])
+{
+    int n = 0;
+    out[n++] = &ls__norm_table_base;
+#if defined(__x86_64__)
+    if (ls__isa() >= LS__ISA_AVX2)
+        out[n++] = &ls__norm_table_avx2;
+    if (ls__isa() >= LS__ISA_AVX512)
+        out[n++] = &ls__norm_table_avx512;
+#endif
+    return n;
+}
+
+static void near(const float *got, const float *want, int64_t n, double tolerance)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double error = fabs((double)got[i] - want[i]);
+        if (!(error <= tolerance * (1 + fabs((double)want[i]))))
+            fail_msg("element %ld of %ld: %g, want %g", (long)i, (long)n, got[i], want[i]);
+    }
+}
+
+static const ls__norm_fns reference = {
+    ls__ref_norm_batch_stats_f32, ls__ref_norm_batch_apply_f32, ls__ref_norm_batch_grad_f32,
+    ls__ref_norm_layer_f32, ls__ref_norm_layer_grad_f32,
+};
+
+/* Everything one table computes, in one array. */
+static int64_t run_all(const ls__norm_fns *f, const float *x, const float *dy, const float *scale,
+                       const float *offset, float *out, int64_t rows, int64_t cols)
+{
+    int64_t all = rows * cols;
+    float *mean = out, *variance = mean + cols, *rstd = variance + cols, *at = rstd + cols;
+    f->batch_stats(x, mean, variance, rows, cols);
+    for (int64_t c = 0; c < cols; c++)
+        rstd[c] = 1 / sqrtf(variance[c] + 1e-3f);
+    f->batch_apply(x, mean, rstd, scale, offset, at, rows, cols);
+    at += all;
+    f->batch_grad(x, dy, mean, rstd, scale, at, at + all, at + all + cols, rows, cols);
+    at += all + 2 * cols;
+    float *row_mean = at, *row_rstd = at + rows;
+    at += 2 * rows;
+    f->layer(x, scale, offset, 1e-3f, at, row_mean, row_rstd, rows, cols);
+    at += all;
+    f->layer_grad(x, dy, row_mean, row_rstd, scale, at, at + all, at + all + cols, rows, cols);
+    return at + all + 2 * cols - out;
+}
+
+static void compare(int64_t rows, int64_t cols)
+{
+    const ls__norm_fns *table[3];
+    int n_tables = tables(table);
+    int64_t all = rows * cols, room = 4 * all + 7 * cols + 2 * rows;
+    float *x = numbers(all), *dy = numbers(all), *scale = numbers(cols), *offset = numbers(cols);
+    float *want = numbers(room), *got = numbers(room), *first = numbers(room);
+    int64_t count = run_all(&reference, x, dy, scale, offset, want, rows, cols);
+    assert_int_equal(count, room);
+    for (int i = 0; i < n_tables; i++) {
+        run_all(table[i], x, dy, scale, offset, got, rows, cols);
+        near(got, want, count, 2e-4);
+        if (i == 0)
+            memcpy(first, got, (size_t)count * sizeof *got);
+        assert_memory_equal(got, first, (size_t)count * sizeof *got);
+    }
+    free(x);
+    free(dy);
+    free(scale);
+    free(offset);
+    free(want);
+    free(got);
+    free(first);
+}
+
+static void fast_is_near_reference(void **state)
+{
+    (void)state;
+    compare(64, 10);
+    compare(9000, 3);
+    compare(4097, 32);
+    compare(20, 5000);
+    compare(0, 6);
+    compare(1, 7);
+    compare(5, 0);
+    compare(200, 129);
+    for (int i = 0; i < 100; i++)
+        compare(2 + draw(60), 1 + draw(150));
+}
+
+/* A mean of 1e4 with a deviation of 1e-2: squares minus square of mean is noise. */
+static void tiny_variance(void **state)
+{
+    (void)state;
+    const ls__norm_fns *table[3];
+    int n_tables = tables(table);
+    enum { N = 512 };
+    static float x[N], y[N], ones[N], zeros[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = 10000.0f + (i % 2 ? 0.0078125f : -0.0078125f);
+        ones[i] = 1;
+    }
+    for (int i = 0; i <= n_tables; i++) {
+        const ls__norm_fns *f = i < n_tables ? table[i] : &reference;
+        float mean, variance, rstd;
+        f->batch_stats(x, &mean, &variance, N, 1);
+        assert_true(mean == 10000.0f && variance == 0x1p-14f);
+        f->layer(x, ones, zeros, 0, y, &mean, &rstd, 1, N);
+        assert_true(mean == 10000.0f && rstd == 128.0f && y[0] == -1 && y[1] == 1);
+        /* No variance at all: epsilon keeps it finite. */
+        f->layer(ones, ones, zeros, 1e-6f, y, &mean, &rstd, 1, N);
+        assert_true(mean == 1 && y[0] == 0 && fabsf(rstd - 1000) < 0.01f);
+    }
+}
+
+static void no_rows(void **state)
+{
+    (void)state;
+    const ls__norm_fns *table[3];
+    int n_tables = tables(table);
+    for (int i = 0; i <= n_tables; i++) {
+        const ls__norm_fns *f = i < n_tables ? table[i] : &reference;
+        float mean[2] = { 5, 5 }, variance[2] = { 5, 5 }, ones[2] = { 1, 1 };
+        f->batch_stats(NULL, mean, variance, 0, 2);
+        assert_true(mean[0] == 0 && mean[1] == 0 && variance[0] == 0 && variance[1] == 0);
+        f->batch_grad(NULL, NULL, mean, ones, ones, NULL, mean, variance, 0, 2);
+        assert_true(mean[1] == 0 && variance[1] == 0);
+        mean[1] = variance[1] = 7;
+        f->layer_grad(NULL, NULL, NULL, NULL, ones, NULL, mean, variance, 0, 2);
+        assert_true(mean[1] == 0 && variance[1] == 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fast_is_near_reference),
+        cmocka_unit_test(tiny_variance),
+        cmocka_unit_test(no_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

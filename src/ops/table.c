@@ -1,0 +1,51 @@
+/*
+ * All built-in operators. A family is a file of this folder that ends with the
+ * array of its rows; adding a family is one line here.
+ */
+#include <stddef.h>
+
+#include "dispatch/registry.h"
+
+#define FAMILIES(X)                                                                              \
+    X(binary)                                                                                      \
+    X(compare)                                                                                     \
+    X(where)                                                                                       \
+    X(unary)                                                                                       \
+    X(gelu)                                                                                        \
+    X(clip)                                                                                        \
+    X(cast)                                                                                        \
+    X(reduce)                                                                                      \
+    X(scan)                                                                                        \
+    X(top_k)                                                                                       \
+    X(matmul)                                                                                      \
+    X(attention)                                                                                   \
+    X(conv)                                                                                        \
+    X(pool)                                                                                        \
+    X(batch_norm)                                                                                  \
+    X(layer_norm)                                                                                  \
+    X(softmax)                                                                                     \
+    X(loss)                                                                                        \
+    X(gather)                                                                                      \
+    X(embedding)                                                                                   \
+    X(one_hot)                                                                                     \
+    X(reshape)                                                                                     \
+    X(transpose)                                                                                   \
+    X(concat)                                                                                      \
+    X(slice)                                                                                       \
+    X(pad)                                                                                         \
+    X(tile)                                                                                        \
+    X(random)                                                                                      \
+    X(dropout)                                                                                     \
+    X(variable)                                                                                    \
+    X(update)
+
+#define DECLARE(family) extern const ls_op *const ls__rows_##family[];
+FAMILIES(DECLARE)
+
+#define ENTRY(family) ls__rows_##family,
+static const ls_op *const *const families[] = { FAMILIES(ENTRY) NULL };
+
+__attribute__((constructor)) static void hand_over(void)
+{
+    ls__registry_builtin(families);
+}

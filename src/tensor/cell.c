@@ -1,0 +1,105 @@
+/*
+ * Cells. Invariant: `view` is the storage that reads of the present version
+ * share (NULL: not read since the last write). While it points into the cell,
+ * the cell holds one of its references; more than one means live views.
+ */
+#include "tensor/cell.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "tensor/tensor.h"
+
+struct ls__cell {
+    ls__spec spec;
+    uint64_t version;
+    uint64_t id; /* identity of the value the present version holds */
+    ls__storage *memory;
+    ls__storage *view;
+    ls__device *device;
+};
+
+ls_status ls__cell_new(const ls__spec *spec, ls__cell **out)
+{
+    ls__cell *cell = calloc(1, sizeof *cell);
+    if (!cell)
+        return ls__fail_memory("cell", sizeof *cell);
+    cell->memory = ls__storage_new("variable", ls__spec_bytes(spec));
+    if (!cell->memory) {
+        free(cell);
+        return LS_NO_MEMORY;
+    }
+    memset(cell->memory->data, 0, ls__spec_bytes(spec));
+    cell->spec = *spec;
+    cell->id = ls__new_id();
+    cell->device = ls__device_current();
+    *out = cell;
+    return LS_OK;
+}
+
+/* Lets go of the view of the present version; if others still look at it, they
+ * get the contents to themselves first. */
+ls_status ls__cell_unshare(ls__cell *cell)
+{
+    ls__storage *view = cell->view;
+    if (!view)
+        return LS_OK;
+    if (atomic_load_explicit(&view->refs, memory_order_acquire) > 1) {
+        size_t bytes = ls__spec_bytes(&cell->spec);
+        ls__storage *copy = ls__storage_new("snapshot of a variable", bytes);
+        if (!copy)
+            return LS_NO_MEMORY;
+        memcpy(copy->data, cell->memory->data, bytes);
+        view->data = copy->data;
+        view->backing = copy;
+    }
+    cell->view = NULL;
+    ls__storage_unref(view);
+    return LS_OK;
+}
+
+void ls__cell_free(ls__cell *cell)
+{
+    if (!cell)
+        return;
+    if (cell->view) { /* live views may outlast the cell: they take its memory over */
+        cell->view->backing = ls__storage_ref(cell->memory);
+        ls__storage_unref(cell->view);
+    }
+    ls__storage_unref(cell->memory);
+    free(cell);
+}
+
+const ls__spec *ls__cell_spec(const ls__cell *cell)
+{
+    return &cell->spec;
+}
+
+uint64_t ls__cell_version(const ls__cell *cell)
+{
+    return cell->version;
+}
+
+const void *ls__cell_data(const ls__cell *cell)
+{
+    return cell->memory->data;
+}
+
+ls_tensor *ls__cell_read(ls__cell *cell)
+{
+    if (!cell->view)
+        cell->view = ls__storage_wrap("reading a variable", cell->memory->data, NULL, NULL);
+    if (!cell->view)
+        return NULL;
+    return ls__handle(&cell->spec, ls__storage_ref(cell->view), cell->id, cell->device);
+}
+
+void *ls__cell_write(ls__cell *cell)
+{
+    if (ls__cell_unshare(cell))
+        return NULL;
+    cell->version++;
+    cell->id = ls__new_id();
+    return cell->memory->data;
+}

@@ -1,0 +1,39 @@
+/*
+ * A cell is the mutable memory behind a variable (DESIGN rule D): dtype, shape
+ * and a version that each write advances.
+ *
+ * A read is a snapshot although it is a view: the tensor it gives points into
+ * the cell. A write to a cell with live views first copies the old contents
+ * out for them, so a snapshot never changes and an unread cell costs no copy.
+ * The cell's own memory never moves.
+ */
+#ifndef LS__TENSOR_CELL_H
+#define LS__TENSOR_CELL_H
+
+#include "tensor/spec.h"
+
+typedef struct ls__cell ls__cell;
+
+/* A cell with its own zeroed memory. */
+ls_status ls__cell_new(const ls__spec *spec, ls__cell **out);
+void ls__cell_free(ls__cell *cell);
+
+const ls__spec *ls__cell_spec(const ls__cell *cell);
+uint64_t ls__cell_version(const ls__cell *cell);
+
+/* A tensor of the innermost frame with what the cell holds now. All reads of
+ * one version are the same value (tensor id), whichever handle holds it. */
+ls_tensor *ls__cell_read(ls__cell *cell);
+
+/* Copies live views out now, so that the next ls__cell_write cannot fail. */
+ls_status ls__cell_unshare(ls__cell *cell);
+
+/* Starts a write: copies live views out, advances the version and returns the
+ * memory, which still holds the old contents; NULL when out of memory. The
+ * caller is the only one that reads or writes the cell meanwhile. */
+void *ls__cell_write(ls__cell *cell);
+
+/* The contents, for a kernel that only reads. */
+const void *ls__cell_data(const ls__cell *cell);
+
+#endif

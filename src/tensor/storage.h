@@ -1,0 +1,42 @@
+/*
+ * Storage: the memory behind tensors, with an atomic count of the handles on it.
+ * Immutable once computed. Freed blocks go to a per-thread stock by size, so a
+ * training loop that makes the same tensors every step asks the system for
+ * nothing. (Sanitizer builds keep no stock, so that they see every misuse.)
+ */
+#ifndef LS__TENSOR_STORAGE_H
+#define LS__TENSOR_STORAGE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ls__storage {
+    _Atomic int64_t refs;
+    void *data;                    /* 64-byte aligned when it is ours */
+    size_t capacity;               /* bytes of the block behind this header */
+    struct ls__storage *backing;   /* where a view's contents were copied out to */
+    void (*release)(void *, void *); /* wrapped memory */
+    void *user;
+} ls__storage;
+
+/* `bytes` of uninitialised memory, one reference. NULL and an error when out of
+ * memory; `who` says what it was for. */
+ls__storage *ls__storage_new(const char *who, size_t bytes);
+
+/* A header onto memory of somebody else's: a user's, or a cell's. */
+ls__storage *ls__storage_wrap(const char *who, void *data, void (*release)(void *, void *),
+                              void *user);
+
+static inline ls__storage *ls__storage_ref(ls__storage *s)
+{
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void ls__storage_unref(ls__storage *s);
+
+/* Gives the calling thread's stock back to the system. */
+void ls__storage_thread_end(void);
+
+#endif

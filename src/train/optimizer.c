@@ -1,0 +1,317 @@
+/*
+ * Optimizers. Each is a row of a small table: how many slots a variable has and
+ * which update row runs. Invariant: all that can fail (gradients, slots, copies
+ * of live snapshots) is done before the first variable changes.
+ */
+#include <lockstep/train.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "dispatch/tape.h"
+#include "ops/update.h"
+#include "strategy/variable.h"
+#include "tensor/tensor.h"
+
+enum { MOST_SLOTS = 2 };
+
+/* A variable with its slots, as update rows want their cells. */
+typedef struct slot_set {
+    ls__cell *cells[1 + MOST_SLOTS];
+    struct slot_set *next;
+} slot_set;
+
+typedef struct optimizer_kind {
+    const char *name;
+    int slots;
+    ls_status (*update)(ls_optimizer *o, slot_set *set, ls_tensor *gradient, ls_tensor *rate,
+                        ls_tensor *iteration);
+} optimizer_kind;
+
+struct ls_optimizer {
+    const optimizer_kind *kind;
+    double rate;
+    int64_t iterations;
+    ls__adam_attrs adam;
+    slot_set *sets;
+};
+
+static ls_status sgd(ls_optimizer *o, slot_set *set, ls_tensor *gradient, ls_tensor *rate,
+                     ls_tensor *iteration)
+{
+    (void)o;
+    (void)iteration;
+    return ls__sgd_update(set->cells[0], gradient, rate);
+}
+
+static ls_status adam(ls_optimizer *o, slot_set *set, ls_tensor *gradient, ls_tensor *rate,
+                      ls_tensor *iteration)
+{
+    return ls__adam_update(set->cells, gradient, rate, iteration, &o->adam);
+}
+
+static const optimizer_kind sgd_kind = { "ls_sgd", 0, sgd };
+static const optimizer_kind adam_kind = { "ls_adam", 2, adam };
+
+/* ---- making ---------------------------------------------------------------------- */
+
+static ls_status check_rate(const char *who, double rate)
+{
+    if (isfinite(rate) && rate >= 0)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID, "%s: rate %g", who, rate),
+                    "a rate is a finite number, 0 or more");
+}
+
+static ls_optimizer *make(const optimizer_kind *kind, double rate)
+{
+    if (check_rate(kind->name, rate))
+        return NULL;
+    ls_optimizer *o = calloc(1, sizeof *o);
+    if (!o) {
+        ls__fail_memory(kind->name, sizeof *o);
+        return NULL;
+    }
+    o->kind = kind;
+    o->rate = rate;
+    return o;
+}
+
+static ls_status check_size(const char *who, size_t size, size_t want)
+{
+    if (size == want)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID, "%s: options of %zu bytes, wants %zu", who, size, want),
+                    "fill options with the macro, or with the _init function first");
+}
+
+void ls_sgd_init(ls_sgd_options *options)
+{
+    *options = (ls_sgd_options){ .size = sizeof *options };
+}
+
+void ls_adam_init(ls_adam_options *options)
+{
+    *options = (ls_adam_options){ .size = sizeof *options };
+}
+
+/* Zero means default, -1 means zero. */
+static double or_default(double value, double otherwise)
+{
+    return value == 0 ? otherwise : value == -1 ? 0 : value;
+}
+
+ls_optimizer *ls_sgd(const ls_sgd_options *options)
+{
+    static const ls_sgd_options defaults = { .size = sizeof defaults };
+    if (!options)
+        options = &defaults;
+    if (check_size("ls_sgd", options->size, sizeof *options))
+        return NULL;
+    return make(&sgd_kind, or_default(options->rate, 0.01));
+}
+
+ls_optimizer *ls_adam(const ls_adam_options *options)
+{
+    static const ls_adam_options defaults = { .size = sizeof defaults };
+    if (!options)
+        options = &defaults;
+    if (check_size("ls_adam", options->size, sizeof *options))
+        return NULL;
+    ls__adam_attrs attrs = { or_default(options->beta1, 0.9), or_default(options->beta2, 0.999),
+                             or_default(options->epsilon, 1e-7) };
+    if (!(attrs.beta1 >= 0 && attrs.beta1 < 1 && attrs.beta2 >= 0 && attrs.beta2 < 1 &&
+          attrs.epsilon >= 0 && isfinite(attrs.epsilon))) {
+        ls__hint(ls__fail(LS_INVALID, "ls_adam: beta1 %g, beta2 %g, epsilon %g", attrs.beta1,
+                          attrs.beta2, attrs.epsilon),
+                 "betas are in [0, 1), epsilon is 0 or more");
+        return NULL;
+    }
+    ls_optimizer *o = make(&adam_kind, or_default(options->rate, 0.001));
+    if (o)
+        o->adam = attrs;
+    return o;
+}
+
+void ls_optimizer_free(ls_optimizer *o)
+{
+    if (!o)
+        return;
+    while (o->sets) {
+        slot_set *next = o->sets->next;
+        for (int i = 0; i < o->kind->slots; i++)
+            ls__cell_free(o->sets->cells[1 + i]);
+        free(o->sets);
+        o->sets = next;
+    }
+    free(o);
+}
+
+static ls_status check_optimizer(const char *who, const ls_optimizer *o)
+{
+    if (o)
+        return LS_OK;
+    return ls_error_pending() ? ls_error_pending()
+                              : ls__fail(LS_INVALID, "%s: the optimizer is NULL", who);
+}
+
+ls_status ls_set_rate(ls_optimizer *o, double rate)
+{
+    ls_status st = check_optimizer("ls_set_rate", o);
+    if (!st)
+        st = check_rate("ls_set_rate", rate);
+    if (!st)
+        o->rate = rate;
+    return st;
+}
+
+double ls_rate(const ls_optimizer *o)
+{
+    return o ? o->rate : (double)NAN;
+}
+
+int64_t ls_iterations(const ls_optimizer *o)
+{
+    return o ? o->iterations : 0;
+}
+
+/* ---- updating ---------------------------------------------------------------------- */
+
+static ls_status slots_of(ls_optimizer *o, ls_variable *v, slot_set **out)
+{
+    for (slot_set *set = o->sets; set; set = set->next)
+        if (set->cells[0] == v->cell) {
+            *out = set;
+            return LS_OK;
+        }
+    slot_set *set = calloc(1, sizeof *set);
+    if (!set)
+        return ls__fail_memory(o->kind->name, sizeof *set);
+    set->cells[0] = v->cell;
+    for (int i = 1; i <= o->kind->slots; i++) {
+        ls_status st = ls__cell_new(ls__cell_spec(v->cell), &set->cells[i]);
+        if (st) {
+            while (--i > 0)
+                ls__cell_free(set->cells[i]);
+            free(set);
+            return st;
+        }
+    }
+    set->next = o->sets;
+    o->sets = set;
+    *out = set;
+    return LS_OK;
+}
+
+static ls_status check_gradient(const ls_variable *v, const ls_tensor *gradient)
+{
+    ls_status st = ls__check_tensor("ls_apply_gradients", "a gradient", gradient);
+    if (st)
+        return st;
+    const ls__spec *spec = ls__cell_spec(v->cell);
+    if (spec->dtype != LS_F32 && spec->dtype != LS_F64)
+        return ls__fail(LS_SHAPE, "ls_apply_gradients: variable '%s' is %s, wants f32 or f64",
+                        v->name, ls__spec_text(spec));
+    if (!ls__spec_equal(spec, &gradient->spec))
+        return ls__fail(LS_SHAPE, "ls_apply_gradients: variable '%s' is %s, its gradient %s",
+                        v->name, ls__spec_text(spec), ls_describe(gradient));
+    return LS_OK;
+}
+
+/* Everything that can fail, for all variables: `sets` and dense gradients. */
+static ls_status prepare(ls_optimizer *o, int count, ls_tensor *const *gradients,
+                         ls_variable *const *variables, slot_set **sets, ls_tensor **dense)
+{
+    for (int i = 0; i < count; i++) {
+        ls_status st = ls__check_variable("ls_apply_gradients", variables[i]);
+        for (int k = 0; k < i && !st; k++)
+            if (variables[k] == variables[i])
+                st = ls__fail(LS_INVALID, "ls_apply_gradients: variable '%s' is listed twice",
+                              variables[i]->name);
+        if (!st)
+            st = check_gradient(variables[i], gradients[i]);
+        if (!st)
+            st = slots_of(o, variables[i], &sets[i]);
+        for (int k = 0; k <= o->kind->slots && !st; k++)
+            st = ls__cell_unshare(sets[i]->cells[k]);
+        if (st)
+            return st;
+        dense[i] = ls_densify(gradients[i]);
+        if (!dense[i])
+            return ls_error_pending();
+    }
+    return LS_OK;
+}
+
+static ls_status apply(ls_optimizer *o, int count, ls_tensor *const *gradients,
+                       ls_variable *const *variables)
+{
+    slot_set **sets = ls__frame_alloc(sizeof *sets * (size_t)(count + 1));
+    ls_tensor **dense = ls__frame_alloc(sizeof *dense * (size_t)(count + 1));
+    ls_tensor *rate = ls_scalar(LS_F64, o->rate);
+    ls_tensor *iteration = ls_scalar_int(LS_I64, o->iterations + 1);
+    if (!sets || !dense || !rate || !iteration)
+        return LS_NO_MEMORY;
+    ls_status st = prepare(o, count, gradients, variables, sets, dense);
+    for (int i = 0; i < count && !st; i++)
+        st = o->kind->update(o, sets[i], dense[i], rate, iteration);
+    if (!st)
+        o->iterations++;
+    return st;
+}
+
+static ls_status check_lists(const char *who, const ls_optimizer *o, int count, const void *a,
+                             const void *b)
+{
+    ls_status st = check_optimizer(who, o);
+    if (!st && (count < 0 || (count > 0 && (!a || !b))))
+        st = ls__fail(LS_INVALID, "%s: %d variables at %p", who, count, b);
+    return st;
+}
+
+ls_status ls_apply_gradients(ls_optimizer *o, int count, ls_tensor *const *gradients,
+                             ls_variable *const *variables)
+{
+    ls_status st = check_lists("ls_apply_gradients", o, count, gradients, variables);
+    if (!st) {
+        LS_FRAME st = apply(o, count, gradients, variables);
+    }
+    return st;
+}
+
+static ls_status minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count,
+                          ls_variable *const *variables)
+{
+    ls_variable **trained = ls__frame_alloc(sizeof *trained * (size_t)(count + 1));
+    ls_tensor **values = ls__frame_alloc(sizeof *values * (size_t)(count + 1));
+    ls_tensor **gradients = ls__frame_alloc(sizeof *gradients * (size_t)(count + 1));
+    if (!trained || !values || !gradients)
+        return LS_NO_MEMORY;
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        ls_status st = ls__check_variable("ls_minimize", variables[i]);
+        if (st)
+            return st;
+        if (!variables[i]->trainable)
+            continue;
+        trained[n] = variables[i];
+        values[n] = ls_read(variables[i]);
+        if (!values[n++])
+            return ls_error_pending();
+    }
+    ls_status st = ls__gradients(tape, 1, &loss, NULL, n, values, gradients);
+    return st ? st : apply(o, n, gradients, trained);
+}
+
+ls_status ls_minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count,
+                      ls_variable *const *variables)
+{
+    ls_status st = check_lists("ls_minimize", o, count, variables, variables);
+    if (!st)
+        st = ls_tape_stop(tape);
+    if (!st) {
+        LS_FRAME st = minimize(o, tape, loss, count, variables);
+    }
+    return st;
+}

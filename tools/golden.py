@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Asks TensorFlow what every operator gives, and writes it to tests/golden/OP.txt.
+
+    python3 -m venv golden-venv
+    golden-venv/bin/pip install tensorflow-cpu
+    golden-venv/bin/python tools/golden.py tests/golden [OP ...]
+
+The files are committed; this runs again only when an operator or a case is
+added. It is deterministic: the numbers of an operator depend on its name alone.
+The format is described in tests/support/case.h.
+
+Where TensorFlow has no kernel for a dtype, the case is left out and a line
+says so. Where ops.h promises something that TensorFlow does not (statistics of
+0 rows are 0, a cast saturates), the case is marked `formula` and its
+values come from the formula. Two kinds of flags matter to the readers:
+`nofd` marks inputs at which finite differences mean nothing (kinks, ties, the
+ends of a domain), `tol` a tolerance other than the usual one of the dtype.
+"""
+import os
+import sys
+
+from golden_ops import core
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    folder, wanted = sys.argv[1], sys.argv[2:] or sorted(core.OPS)
+    os.makedirs(folder, exist_ok=True)
+    for name in wanted:
+        o = core.Op(name)
+        core.OPS[name](o)
+        o.write(folder)
+
+
+if __name__ == "__main__":
+    main()
