@@ -11,6 +11,7 @@
  *
  *     kernels [MODEL]        only that model
  */
+#include "kernels/threads.h"
 #include "kernels_dnnl.h"
 
 #include "base/status.h"

@@ -4,9 +4,10 @@
  */
 #include "base/philox.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 static void known_answers(void **state)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fpu.h"
 #include "dispatch/call.h"
 #include "dispatch/context.h"
 #include "dispatch/registry.h"
@@ -158,7 +159,10 @@ ls_status ls__run_kernel(ls_call *c)
             return LS_NO_MEMORY;
         c->scratch = scratch->data;
     }
-    ls_status st = settle(op, "kernel", before, op->kernel(c));
+    uint64_t fpu = ls__fpu_enter();
+    ls_status st = op->kernel(c);
+    ls__fpu_leave(fpu);
+    st = settle(op, "kernel", before, st);
     ls__storage_unref(scratch);
     return st;
 }

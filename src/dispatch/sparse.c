@@ -5,6 +5,7 @@
  * sparse tensor too.
  */
 #include <lockstep/tape.h>
+#include <stdatomic.h>
 
 #include "dispatch/call.h"
 
@@ -74,9 +75,12 @@ ls_tensor *ls_densify(ls_tensor *t)
         return NULL;
     if (!t->sparse_rows)
         return t;
-    static const ls_op *scatter;
-    if (!scatter)
+    static _Atomic(const ls_op *) found; /* threads that race here find the same row */
+    const ls_op *scatter = atomic_load_explicit(&found, memory_order_relaxed);
+    if (!scatter) {
         scatter = ls_op_find("scatter_rows");
+        atomic_store_explicit(&found, scatter, memory_order_relaxed);
+    }
     struct {
         int64_t rows;
     } attrs = { t->spec.dims[0] };

@@ -68,7 +68,7 @@ static float some_float(int64_t i)
 {
     static const float special[] = { 0.0f,      -0.0f,  1.0f,     -1.0f,   INFINITY, -INFINITY,
                                      NAN,       1e-45f, -1e-45f,  1e-38f,  3.4e38f,  -3.4e38f,
-                                     16777217,  0.5f,   -0.5f,    2.5f,    3.5f,     -2.5f,
+                                     16777215,  0.5f,   -0.5f,    2.5f,    3.5f,     -2.5f,
                                      88.72284f, -87.4f, -103.97f, 0.9375f, 0.625f,   -14.5f,
                                      32767.99f, 32768,  1e10f,    -9.01f,  89.0f,    -13.4f };
     if (i < COUNT(special))

@@ -14,18 +14,6 @@
 #include "kernels/cpu/dnnl_matmul.h"
 #endif
 
-static _Thread_local int kernel_threads = 1;
-
-void ls__kernel_threads(int threads)
-{
-    kernel_threads = threads < 1 ? 1 : threads;
-}
-
-int ls__kernel_threads_get(void)
-{
-    return kernel_threads;
-}
-
 static ls_status check_rows(const char *name, int64_t cols, int64_t *ld)
 {
     if (*ld == 0)

@@ -66,10 +66,4 @@ void ls__matmul_plan_close(ls__matmul_plan *plan);
 ls_status ls__matmul_plan_pack_b(const ls__matmul_plan *plan, const float *b, void *packed);
 ls_status ls__matmul_plan_run(const ls__matmul_plan *plan, const float *a, const void *b, float *c);
 
-/* How many threads the kernels called from this thread may use (default 1);
- * what is below 1 counts as 1. Part of the numeric profile: backward-weights
- * differs in its last bits between thread counts. */
-void ls__kernel_threads(int threads);
-int ls__kernel_threads_get(void);
-
 #endif

@@ -4,11 +4,12 @@
  */
 #include "kernels/movement.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "base/philox.h"
@@ -188,12 +189,9 @@ static void finds_the_first_index_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transposes),
-        cmocka_unit_test(random_walks),
-        cmocka_unit_test(fills),
-        cmocka_unit_test(gathers),
-        cmocka_unit_test(scatters),
-        cmocka_unit_test(finds_the_first_index_outside),
+        cmocka_unit_test(transposes), cmocka_unit_test(random_walks),
+        cmocka_unit_test(fills),      cmocka_unit_test(gathers),
+        cmocka_unit_test(scatters),   cmocka_unit_test(finds_the_first_index_outside),
     };
     fill_source();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,8 +41,7 @@ typedef struct ls__random {
     void (*normal_f32)(const ls__draw *draw, float mean, float stddev, float *out, int64_t n);
     void (*normal_f64)(const ls__draw *draw, double mean, double stddev, double *out, int64_t n);
     void (*truncated_f32)(const ls__draw *draw, float mean, float stddev, float *out, int64_t n);
-    void (*truncated_f64)(const ls__draw *draw, double mean, double stddev, double *out,
-                          int64_t n);
+    void (*truncated_f64)(const ls__draw *draw, double mean, double stddev, double *out, int64_t n);
 
     /* 1 with probability 1 - rate, else 0. */
     void (*keep)(const ls__draw *draw, double rate, uint8_t *out, int64_t n);
@@ -50,15 +49,14 @@ typedef struct ls__random {
     /* Samples of one row of a categorical draw: `first` is the element number
      * of the first sample, `sums` has room for `classes` numbers. Returns 0 when
      * the logits are no distribution (a NaN, +inf, all -inf). */
-    int (*categorical_f32)(const ls__draw *draw, const float *logits, int64_t classes,
-                           double *sums, int64_t first, int64_t *out, int64_t samples);
+    int (*categorical_f32)(const ls__draw *draw, const float *logits, int64_t classes, double *sums,
+                           int64_t first, int64_t *out, int64_t samples);
     int (*categorical_f64)(const ls__draw *draw, const double *logits, int64_t classes,
                            double *sums, int64_t first, int64_t *out, int64_t samples);
 
     /* y = x * factor where keep is not 0, else 0. */
     void (*dropout_f32)(const float *x, const uint8_t *keep, float factor, float *y, int64_t n);
-    void (*dropout_f64)(const double *x, const uint8_t *keep, double factor, double *y,
-                        int64_t n);
+    void (*dropout_f64)(const double *x, const uint8_t *keep, double factor, double *y, int64_t n);
 } ls__random;
 
 LS__ISA_TABLE(ls__random, ls__random_table);

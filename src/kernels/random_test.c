@@ -6,11 +6,12 @@
 #include "kernels/random.h"
 
 #include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 static const ls__draw draw = { .key = 0x1234567890ABCDEFu, .ordinal = 3 };
@@ -284,16 +285,11 @@ static void categorical_frequencies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_philox),
-        cmocka_unit_test(same_bits_everywhere),
-        cmocka_unit_test(uniform_is_its_words),
-        cmocka_unit_test(normal_is_box_muller),
-        cmocka_unit_test(uniform_moments),
-        cmocka_unit_test(normal_moments),
-        cmocka_unit_test(truncated_moments),
-        cmocka_unit_test(integers_are_even),
-        cmocka_unit_test(keeps_the_rest),
-        cmocka_unit_test(categorical_frequencies),
+        cmocka_unit_test(words_are_philox),     cmocka_unit_test(same_bits_everywhere),
+        cmocka_unit_test(uniform_is_its_words), cmocka_unit_test(normal_is_box_muller),
+        cmocka_unit_test(uniform_moments),      cmocka_unit_test(normal_moments),
+        cmocka_unit_test(truncated_moments),    cmocka_unit_test(integers_are_even),
+        cmocka_unit_test(keeps_the_rest),       cmocka_unit_test(categorical_frequencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,8 +231,8 @@ static ls_status split_shape(ls_call *c)
     if (st)
         return st;
     if (a->parts < 1 || a->parts > MOST_PARTS)
-        return ls_call_fail(c, LS_INVALID, "%lld parts, 1 to %d are possible",
-                            (long long)a->parts, MOST_PARTS);
+        return ls_call_fail(c, LS_INVALID, "%lld parts, 1 to %d are possible", (long long)a->parts,
+                            MOST_PARTS);
     if (out.dims[axis] % a->parts)
         return ls_call_fail(c, LS_SHAPE, "axis %d of size %lld in %lld equal parts", axis,
                             (long long)out.dims[axis], (long long)a->parts);
@@ -313,15 +313,16 @@ ls_value *ls_split_sizes(ls_tensor *x, int count, const int64_t *sizes, int axis
     int64_t left = ls_shape(x)[at];
     for (int i = 0; i < count; i++) {
         if (sizes[i] < 0 || sizes[i] > left) {
-            ls__fail(LS_INVALID, "split_sizes: size %lld of part %d, %lld are left of axis %d of %s",
+            ls__fail(LS_INVALID,
+                     "split_sizes: size %lld of part %d, %lld are left of axis %d of %s",
                      (long long)sizes[i], i, (long long)left, at, ls_describe(x));
             return NULL;
         }
         left -= sizes[i];
     }
     if (left) {
-        ls__fail(LS_INVALID, "split_sizes: the sizes leave %lld of axis %d of %s",
-                 (long long)left, at, ls_describe(x));
+        ls__fail(LS_INVALID, "split_sizes: the sizes leave %lld of axis %d of %s", (long long)left,
+                 at, ls_describe(x));
         return NULL;
     }
     ls_tensor *parts[MOST];

@@ -46,8 +46,7 @@ static const ls_attr conv_attr_list[] = { LS_ATTR_INTS(conv_attrs, stride),
 static const ls_attr conv_grad_attr_list[] = { LS_ATTR_INTS(conv_grad_attrs, stride),
                                                LS_ATTR_INTS(conv_grad_attrs, dilation),
                                                LS_ATTR_INT(conv_grad_attrs, padding),
-                                               LS_ATTR_INTS(conv_grad_attrs, shape),
-                                               LS_ATTR_END };
+                                               LS_ATTR_INTS(conv_grad_attrs, shape), LS_ATTR_END };
 
 /* The three rows of one kind of convolution. */
 typedef struct conv_kind {
@@ -66,14 +65,15 @@ static ls_status geometry(const ls_call *c, const conv_kind *kind, const int64_t
     const conv_attrs a = conv_attrs_of(c->attrs);
     ls__window rows, cols;
     if (a.stride.count != 2 || a.dilation.count != 2)
-        return ls_call_fail(c, LS_INVALID, "stride and dilation have %lld and %lld numbers, "
-                                           "wants 2 (height, width)",
+        return ls_call_fail(c, LS_INVALID,
+                            "stride and dilation have %lld and %lld numbers, "
+                            "wants 2 (height, width)",
                             (long long)a.stride.count, (long long)a.dilation.count);
     ls_status st = ls__place_windows(c, "height", x[1], w[0], a.stride.at[0], a.dilation.at[0],
                                      a.padding, &rows);
     if (!st)
-        st = ls__place_windows(c, "width", x[2], w[1], a.stride.at[1], a.dilation.at[1],
-                               a.padding, &cols);
+        st = ls__place_windows(c, "width", x[2], w[1], a.stride.at[1], a.dilation.at[1], a.padding,
+                               &cols);
     if (st)
         return st;
     if (x[3] != w[2])
@@ -84,13 +84,23 @@ static ls_status geometry(const ls_call *c, const conv_kind *kind, const int64_t
         return ls_call_fail(c, LS_SHAPE, "%lld channels with %lld filters each do not fit in int64",
                             (long long)x[3], (long long)w[3]);
     *s = (ls__conv_shape){
-        .n = x[0], .h = x[1], .w = x[2], .c = x[3],
-        .kh = w[0], .kw = w[1],
-        .oc = out, .oh = rows.out, .ow = cols.out,
-        .stride_h = a.stride.at[0], .stride_w = a.stride.at[1],
-        .dilation_h = a.dilation.at[0], .dilation_w = a.dilation.at[1],
-        .pad_top = rows.before, .pad_left = cols.before,
-        .pad_bottom = rows.after, .pad_right = cols.after,
+        .n = x[0],
+        .h = x[1],
+        .w = x[2],
+        .c = x[3],
+        .kh = w[0],
+        .kw = w[1],
+        .oc = out,
+        .oh = rows.out,
+        .ow = cols.out,
+        .stride_h = a.stride.at[0],
+        .stride_w = a.stride.at[1],
+        .dilation_h = a.dilation.at[0],
+        .dilation_w = a.dilation.at[1],
+        .pad_top = rows.before,
+        .pad_left = cols.before,
+        .pad_bottom = rows.after,
+        .pad_right = cols.after,
         .depthwise = kind->depthwise,
         .multiplier = kind->depthwise ? w[3] : 1,
     };
@@ -125,8 +135,8 @@ static ls_status backward_shape(ls_call *c, const conv_kind *kind, bool input)
     ls__conv_shape s;
     ls_status st = want_two_of_rank_4(c);
     if (!st && shape->count != 4)
-        st = ls_call_fail(c, LS_INVALID, "shape has %lld numbers, wants 4",
-                          (long long)shape->count);
+        st =
+            ls_call_fail(c, LS_INVALID, "shape has %lld numbers, wants 4", (long long)shape->count);
     if (!st)
         st = ls_call_output(c, 0, c->in[0]->dtype, 4, shape->at);
     if (!st)
@@ -180,16 +190,15 @@ static ls_status grad_filter_kernel(ls_call *c, const conv_kind *kind)
 
 /* ---- gradients: rows of the same kind ----------------------------------------------- */
 
-static ls_tensor *call_forward(const conv_kind *kind, const void *attrs, ls_tensor *x,
-                               ls_tensor *w)
+static ls_tensor *call_forward(const conv_kind *kind, const void *attrs, ls_tensor *x, ls_tensor *w)
 {
     const conv_attrs a = conv_attrs_of(attrs);
     return ls__call2(kind->forward, &a, x, w);
 }
 
 /* `like` has the shape of the result. */
-static ls_tensor *call_backward(const ls_op *op, const void *attrs, ls_tensor *first,
-                                ls_tensor *dy, ls_tensor *like)
+static ls_tensor *call_backward(const ls_op *op, const void *attrs, ls_tensor *first, ls_tensor *dy,
+                                ls_tensor *like)
 {
     const conv_attrs from = conv_attrs_of(attrs);
     conv_grad_attrs a;
@@ -244,40 +253,39 @@ static ls_status grad_filter_gradient(ls_grad *g, const conv_kind *kind)
 /* ---- rows ------------------------------------------------------------------------------ */
 
 /* Three rows `prefix`, `prefix`_grad_input, `prefix`_grad_filter, and their kind. */
-#define CONV_ROW(row, text, attr_type, attr_list, shape_rule, pass, which)                   \
-    static ls_status row##_shape(ls_call *c)                                                 \
-    {                                                                                        \
-        return shape_rule;                                                                   \
-    }                                                                                        \
-    static ls_status row##_kernel(ls_call *c)                                                \
-    {                                                                                        \
-        return pass##_kernel(c, &which);                                                     \
-    }                                                                                        \
-    static ls_status row##_gradient(ls_grad *g)                                              \
-    {                                                                                        \
-        return pass##_gradient(g, &which);                                                   \
-    }                                                                                        \
-    static const ls_op row = {                                                               \
-        .size = sizeof(ls_op),                                                               \
-        .name = text,                                                                        \
-        .inputs = 2,                                                                         \
-        .outputs = 1,                                                                        \
-        .flags = LS_OP_BF16_AS_F32,                                                          \
-        .attr_size = sizeof(attr_type),                                                      \
-        .attrs = attr_list,                                                                  \
-        .shape = row##_shape,                                                                \
-        .kernel = row##_kernel,                                                              \
-        .gradient = row##_gradient,                                                          \
+#define CONV_ROW(row, text, attr_type, attr_list, shape_rule, pass, which)                         \
+    static ls_status row##_shape(ls_call *c)                                                       \
+    {                                                                                              \
+        return shape_rule;                                                                         \
+    }                                                                                              \
+    static ls_status row##_kernel(ls_call *c)                                                      \
+    {                                                                                              \
+        return pass##_kernel(c, &which);                                                           \
+    }                                                                                              \
+    static ls_status row##_gradient(ls_grad *g)                                                    \
+    {                                                                                              \
+        return pass##_gradient(g, &which);                                                         \
+    }                                                                                              \
+    static const ls_op row = {                                                                     \
+        .size = sizeof(ls_op),                                                                     \
+        .name = text,                                                                              \
+        .inputs = 2,                                                                               \
+        .outputs = 1,                                                                              \
+        .flags = LS_OP_BF16_AS_F32,                                                                \
+        .attr_size = sizeof(attr_type),                                                            \
+        .attrs = attr_list,                                                                        \
+        .shape = row##_shape,                                                                      \
+        .kernel = row##_kernel,                                                                    \
+        .gradient = row##_gradient,                                                                \
     };
 
-#define CONV_ROWS(prefix, text, which, is_depthwise)                                         \
-    CONV_ROW(prefix, text, conv_attrs, conv_attr_list, forward_shape(c, &which), forward,    \
-             which)                                                                          \
-    CONV_ROW(prefix##_grad_input, text "_grad_input", conv_grad_attrs, conv_grad_attr_list,  \
-             backward_shape(c, &which, true), grad_input, which)                             \
-    CONV_ROW(prefix##_grad_filter, text "_grad_filter", conv_grad_attrs,                     \
-             conv_grad_attr_list, backward_shape(c, &which, false), grad_filter, which)      \
-    static const conv_kind which = { is_depthwise, &prefix, &prefix##_grad_input,            \
+#define CONV_ROWS(prefix, text, which, is_depthwise)                                               \
+    CONV_ROW(prefix, text, conv_attrs, conv_attr_list, forward_shape(c, &which), forward, which)   \
+    CONV_ROW(prefix##_grad_input, text "_grad_input", conv_grad_attrs, conv_grad_attr_list,        \
+             backward_shape(c, &which, true), grad_input, which)                                   \
+    CONV_ROW(prefix##_grad_filter, text "_grad_filter", conv_grad_attrs, conv_grad_attr_list,      \
+             backward_shape(c, &which, false), grad_filter, which)                                 \
+    static const conv_kind which = { is_depthwise, &prefix, &prefix##_grad_input,                  \
                                      &prefix##_grad_filter };
 
 CONV_ROWS(conv2d, "conv2d", plain_kind, false)
@@ -289,8 +297,8 @@ void ls_conv_init(ls_conv_options *options)
 {
     if (!options)
         return;
-    *options = (ls_conv_options){ .size = sizeof *options, .stride = { 1, 1 },
-                                  .dilation = { 1, 1 } };
+    *options =
+        (ls_conv_options){ .size = sizeof *options, .stride = { 1, 1 }, .dilation = { 1, 1 } };
 }
 
 static ls_tensor *convolve(const ls_op *op, ls_tensor *x, ls_tensor *w,
@@ -299,8 +307,8 @@ static ls_tensor *convolve(const ls_op *op, ls_tensor *x, ls_tensor *w,
     ls_conv_options o;
     ls_conv_init(&o);
     if (options && options->size != sizeof o) {
-        ls__hint(ls__fail(LS_INVALID, "%s: options of size %zu, wants %zu", op->name,
-                          options->size, sizeof o),
+        ls__hint(ls__fail(LS_INVALID, "%s: options of size %zu, wants %zu", op->name, options->size,
+                          sizeof o),
                  "make them with LS_CONV(...) or start from ls_conv_init");
         return NULL;
     }
@@ -327,6 +335,10 @@ ls_tensor *ls_depthwise_conv2d(ls_tensor *x, ls_tensor *w, const ls_conv_options
     return convolve(&depthwise_conv2d, x, w, options);
 }
 
-const ls_op *const ls__rows_conv[] = { &conv2d, &conv2d_grad_input, &conv2d_grad_filter,
-                                       &depthwise_conv2d, &depthwise_conv2d_grad_input,
-                                       &depthwise_conv2d_grad_filter, NULL };
+const ls_op *const ls__rows_conv[] = { &conv2d,
+                                       &conv2d_grad_input,
+                                       &conv2d_grad_filter,
+                                       &depthwise_conv2d,
+                                       &depthwise_conv2d_grad_input,
+                                       &depthwise_conv2d_grad_filter,
+                                       NULL };

@@ -79,8 +79,8 @@ static const ls_op dropout;
 /* Linear, and its own transpose. */
 static ls_status dropout_gradient(ls_grad *g)
 {
-    return ls_grad_give(g, 0, ls__call2(&dropout, ls_grad_attrs(g), ls_grad_output(g, 0),
-                                        ls_grad_input(g, 1)));
+    return ls_grad_give(
+        g, 0, ls__call2(&dropout, ls_grad_attrs(g), ls_grad_output(g, 0), ls_grad_input(g, 1)));
 }
 
 static const ls_op dropout = {

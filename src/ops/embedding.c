@@ -32,8 +32,7 @@ static ls_status embedding_shape(ls_call *c)
 static ls_status embedding_kernel(ls_call *c)
 {
     const ls__spec *table = c->in[0];
-    const ls__indices ids = { c->in_data[1], ls__spec_count(c->in[1]),
-                              c->in[1]->dtype == LS_I64 };
+    const ls__indices ids = { c->in_data[1], ls__spec_count(c->in[1]), c->in[1]->dtype == LS_I64 };
     int64_t rows = table->dims[0], width = 1, bad = ls__index_outside(&ids, rows);
     if (bad >= 0)
         return ls_call_fail(c, LS_INVALID, "id %lld at position %lld, the table has %lld rows",
@@ -41,8 +40,7 @@ static ls_status embedding_kernel(ls_call *c)
     for (int i = 1; i < table->rank; i++)
         width *= table->dims[i];
     LS__PICK(ls__movement_table)
-        ->gather(&ids, 1, rows, width, ls_dtype_size(table->dtype), c->in_data[0],
-                 c->out_data[0]);
+        ->gather(&ids, 1, rows, width, ls_dtype_size(table->dtype), c->in_data[0], c->out_data[0]);
     return LS_OK;
 }
 
@@ -55,8 +53,8 @@ static ls_status embedding_gradient(ls_grad *g)
     memcpy(dims, ls_shape(table), (size_t)ls_rank(table) * sizeof *dims);
     dims[0] = count;
     ls_tensor *values = ls_reshape(ls_grad_output(g, 0), ls_rank(table), dims);
-    return ls_grad_give(g, 0, ls_sparse(ls_reshape(ids, LS_DIMS(count)), values,
-                                        ls_shape(table)[0]));
+    return ls_grad_give(g, 0,
+                        ls_sparse(ls_reshape(ids, LS_DIMS(count)), values, ls_shape(table)[0]));
 }
 
 static const ls_op embedding = {

@@ -25,8 +25,7 @@ static ls_status want_inside(const ls_call *c, const ls__indices *ix, int64_t li
         return ls_call_fail(c, LS_INVALID, "index %lld at position %lld, there are no %s",
                             (long long)ls__index(ix, bad), (long long)bad, what);
     return ls_call_fail(c, LS_INVALID, "index %lld at position %lld, %s are 0 to %lld",
-                        (long long)ls__index(ix, bad), (long long)bad, what,
-                        (long long)limit - 1);
+                        (long long)ls__index(ix, bad), (long long)bad, what, (long long)limit - 1);
 }
 
 static int64_t product(const int64_t *dims, int from, int to)
@@ -64,8 +63,7 @@ static ls_status gather_shape(ls_call *c)
                             LS_MAX_RANK);
     memcpy(dims, x->dims, (size_t)axis * sizeof *dims);
     memcpy(dims + axis, ix->dims, (size_t)ix->rank * sizeof *dims);
-    memcpy(dims + axis + ix->rank, x->dims + axis + 1,
-           (size_t)(x->rank - axis - 1) * sizeof *dims);
+    memcpy(dims + axis + ix->rank, x->dims + axis + 1, (size_t)(x->rank - axis - 1) * sizeof *dims);
     return ls_call_output(c, 0, x->dtype, rank, dims);
 }
 
@@ -78,9 +76,8 @@ static ls_status gather_kernel(ls_call *c)
     if (st)
         return st;
     LS__PICK(ls__movement_table)
-        ->gather(&ix, product(x->dims, 0, axis), x->dims[axis],
-                 product(x->dims, axis + 1, x->rank), ls_dtype_size(x->dtype), c->in_data[0],
-                 c->out_data[0]);
+        ->gather(&ix, product(x->dims, 0, axis), x->dims[axis], product(x->dims, axis + 1, x->rank),
+                 ls_dtype_size(x->dtype), c->in_data[0], c->out_data[0]);
     return LS_OK;
 }
 

@@ -19,8 +19,7 @@ typedef struct matmul_attrs {
 } matmul_attrs;
 
 static const ls_attr matmul_attr_list[] = { LS_ATTR_INT(matmul_attrs, transpose_a),
-                                            LS_ATTR_INT(matmul_attrs, transpose_b),
-                                            LS_ATTR_END };
+                                            LS_ATTR_INT(matmul_attrs, transpose_b), LS_ATTR_END };
 
 /* The last two axes, as multiplied. */
 static void matrix(const ls__spec *s, int64_t transposed, int64_t *rows, int64_t *cols)
@@ -218,8 +217,8 @@ ls_tensor *ls_dense(ls_tensor *x, ls_tensor *w, ls_tensor *b)
         ls__check_tensor("dense", "b", b))
         return NULL;
     /* What matmul and add would broadcast is refused. */
-    if (ls_rank(x) < 1 || ls_rank(w) != 2 || ls_rank(b) != 1 ||
-        ls_dim(x, -1) != ls_shape(w)[0] || ls_shape(b)[0] != ls_shape(w)[1]) {
+    if (ls_rank(x) < 1 || ls_rank(w) != 2 || ls_rank(b) != 1 || ls_dim(x, -1) != ls_shape(w)[0] ||
+        ls_shape(b)[0] != ls_shape(w)[1]) {
         ls__hint(ls__fail(LS_SHAPE, "dense: x %s, w %s, b %s", ls_describe(x), ls_describe(w),
                           ls_describe(b)),
                  "wants x [.., k], w [k, n], b [n]");

@@ -41,8 +41,7 @@ static ls_status one_hot_shape(ls_call *c)
 static ls_status one_hot_kernel(ls_call *c)
 {
     const int64_t depth = ((const one_hot_attrs *)c->attrs)->depth;
-    const ls__indices ids = { c->in_data[0], ls__spec_count(c->in[0]),
-                              c->in[0]->dtype == LS_I64 };
+    const ls__indices ids = { c->in_data[0], ls__spec_count(c->in[0]), c->in[0]->dtype == LS_I64 };
     size_t element = ls_dtype_size(c->out[0].dtype);
     int64_t one;
     ls__store_double(c->out[0].dtype, &one, 0, 1.0);

@@ -67,8 +67,8 @@ static ls_status pad_gradient(ls_grad *g)
 {
     const pad_attrs *a = ls_grad_attrs(g);
     ls_tensor *x = ls_grad_input(g, 0);
-    return ls_grad_give(g, 0, ls_slice(ls_grad_output(g, 0), ls_rank(x), a->before.at,
-                                       ls_shape(x)));
+    return ls_grad_give(g, 0,
+                        ls_slice(ls_grad_output(g, 0), ls_rank(x), a->before.at, ls_shape(x)));
 }
 
 static const ls_op pad = {
@@ -83,8 +83,7 @@ static const ls_op pad = {
     .gradient = pad_gradient,
 };
 
-ls_tensor *ls_pad(ls_tensor *x, int rank, const int64_t *before, const int64_t *after,
-                  double value)
+ls_tensor *ls_pad(ls_tensor *x, int rank, const int64_t *before, const int64_t *after, double value)
 {
     pad_attrs attrs;
     memset(&attrs, 0, sizeof attrs);

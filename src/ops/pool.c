@@ -38,8 +38,7 @@ static const ls_attr pool_attr_list[] = { LS_ATTR_INT(pool_attrs, window),
 static const ls_attr pool_grad_attr_list[] = { LS_ATTR_INT(pool_grad_attrs, window),
                                                LS_ATTR_INT(pool_grad_attrs, stride),
                                                LS_ATTR_INT(pool_grad_attrs, padding),
-                                               LS_ATTR_INTS(pool_grad_attrs, shape),
-                                               LS_ATTR_END };
+                                               LS_ATTR_INTS(pool_grad_attrs, shape), LS_ATTR_END };
 
 static const ls_op max_pool2d_grad, max_pool2d_gather, avg_pool2d, avg_pool2d_grad;
 
@@ -66,12 +65,20 @@ static ls_status geometry(const ls_call *c, const int64_t *x, ls__pool_shape *s)
         return ls_call_fail(c, LS_INVALID, "an image of %lld x %lld is more than 2^31 - 1 pixels",
                             (long long)x[1], (long long)x[2]);
     *s = (ls__pool_shape){
-        .n = x[0], .h = x[1], .w = x[2], .c = x[3],
-        .kh = a.window, .kw = a.window,
-        .oh = rows.out, .ow = cols.out,
-        .stride_h = a.stride, .stride_w = a.stride,
-        .pad_top = rows.before, .pad_left = cols.before,
-        .pad_bottom = rows.after, .pad_right = cols.after,
+        .n = x[0],
+        .h = x[1],
+        .w = x[2],
+        .c = x[3],
+        .kh = a.window,
+        .kw = a.window,
+        .oh = rows.out,
+        .ow = cols.out,
+        .stride_h = a.stride,
+        .stride_w = a.stride,
+        .pad_top = rows.before,
+        .pad_left = cols.before,
+        .pad_bottom = rows.after,
+        .pad_right = cols.after,
     };
     return LS_OK;
 }
@@ -108,8 +115,8 @@ static ls_status image_shape(ls_call *c, ls__pool_shape *s)
     const ls_ints *shape = &((const pool_grad_attrs *)c->attrs)->shape;
     ls_status st = want_image(c, 0);
     if (!st && shape->count != 4)
-        st = ls_call_fail(c, LS_INVALID, "shape has %lld numbers, wants 4",
-                          (long long)shape->count);
+        st =
+            ls_call_fail(c, LS_INVALID, "shape has %lld numbers, wants 4", (long long)shape->count);
     if (!st)
         st = ls_call_output(c, 0, c->in[0]->dtype, 4, shape->at);
     if (!st)
@@ -158,8 +165,8 @@ static ls_tensor *call_back(const ls_op *op, const void *attrs, int n, ls_tensor
 static ls_status max_gradient(ls_grad *g)
 {
     ls_tensor *const inputs[] = { ls_grad_output(g, 0), ls_grad_result(g, 1) };
-    return ls_grad_give(g, 0, call_back(&max_pool2d_grad, ls_grad_attrs(g), 2, inputs,
-                                        ls_grad_input(g, 0)));
+    return ls_grad_give(
+        g, 0, call_back(&max_pool2d_grad, ls_grad_attrs(g), 2, inputs, ls_grad_input(g, 0)));
 }
 
 static const ls_op max_pool2d = {
@@ -220,8 +227,8 @@ static ls_status max_grad_kernel(ls_call *c)
 static ls_status max_grad_gradient(ls_grad *g)
 {
     const pool_attrs a = pool_attrs_of(ls_grad_attrs(g));
-    return ls_grad_give(g, 0, ls__call2(&max_pool2d_gather, &a, ls_grad_output(g, 0),
-                                        ls_grad_input(g, 1)));
+    return ls_grad_give(
+        g, 0, ls__call2(&max_pool2d_gather, &a, ls_grad_output(g, 0), ls_grad_input(g, 1)));
 }
 
 static const ls_op max_pool2d_grad = {
@@ -263,8 +270,8 @@ static ls_status max_gather_kernel(ls_call *c)
 static ls_status max_gather_gradient(ls_grad *g)
 {
     ls_tensor *const inputs[] = { ls_grad_output(g, 0), ls_grad_input(g, 1) };
-    return ls_grad_give(g, 0, call_back(&max_pool2d_grad, ls_grad_attrs(g), 2, inputs,
-                                        ls_grad_input(g, 0)));
+    return ls_grad_give(
+        g, 0, call_back(&max_pool2d_grad, ls_grad_attrs(g), 2, inputs, ls_grad_input(g, 0)));
 }
 
 static const ls_op max_pool2d_gather = {
@@ -304,8 +311,8 @@ static ls_status avg_kernel(ls_call *c)
 static ls_status avg_gradient(ls_grad *g)
 {
     ls_tensor *dy = ls_grad_output(g, 0);
-    return ls_grad_give(g, 0, call_back(&avg_pool2d_grad, ls_grad_attrs(g), 1, &dy,
-                                        ls_grad_input(g, 0)));
+    return ls_grad_give(g, 0,
+                        call_back(&avg_pool2d_grad, ls_grad_attrs(g), 1, &dy, ls_grad_input(g, 0)));
 }
 
 static const ls_op avg_pool2d = {

@@ -47,9 +47,8 @@ static bounds float_bounds(const uniform_attrs *a)
     } else if (a->dtype == LS_BF16) {
         uint16_t high = ls__bf16_from_f32((float)a->high);
         /* One step down: away from zero for negative numbers. */
-        uint16_t last = (high & 0x7FFF) == 0
-                            ? 0x8001
-                            : (uint16_t)(high & 0x8000 ? high + 1 : high - 1);
+        uint16_t last =
+            (high & 0x7FFF) == 0 ? 0x8001 : (uint16_t)(high & 0x8000 ? high + 1 : high - 1);
         b = (bounds){ ls__bf16_to_f32(ls__bf16_from_f32((float)a->low)), ls__bf16_to_f32(high),
                       ls__bf16_to_f32(last) };
     }
@@ -122,8 +121,7 @@ static const ls_op random_uniform = {
     .kernel = uniform_kernel,
 };
 
-ls_tensor *ls_random_uniform(ls_dtype dtype, int rank, const int64_t *dims, double low,
-                             double high)
+ls_tensor *ls_random_uniform(ls_dtype dtype, int rank, const int64_t *dims, double low, double high)
 {
     uniform_attrs attrs;
     memset(&attrs, 0, sizeof attrs);
@@ -159,8 +157,10 @@ static ls_status normal_shape(ls_call *c)
     bool finite = a->dtype == LS_F64 ? isfinite(a->mean) && isfinite(a->stddev)
                                      : isfinite((float)a->mean) && isfinite((float)a->stddev);
     if (!finite || a->stddev < 0)
-        return ls_call_fail(c, LS_INVALID, "mean %g and stddev %g, wants them finite and stddev "
-                                           "not below 0", a->mean, a->stddev);
+        return ls_call_fail(c, LS_INVALID,
+                            "mean %g and stddev %g, wants them finite and stddev "
+                            "not below 0",
+                            a->mean, a->stddev);
     return LS_OK;
 }
 
@@ -284,8 +284,10 @@ static ls_status categorical_kernel(ls_call *c)
                                             classes, c->scratch, r * samples, out + r * samples,
                                             samples);
         if (!fine)
-            return ls_call_fail(c, LS_INVALID, "the logits of row %lld are no distribution: they "
-                                               "hold NaN or +inf, or -inf alone", (long long)r);
+            return ls_call_fail(c, LS_INVALID,
+                                "the logits of row %lld are no distribution: they "
+                                "hold NaN or +inf, or -inf alone",
+                                (long long)r);
     }
     return LS_OK;
 }

@@ -131,13 +131,12 @@ ls_tensor *ls_squeeze(ls_tensor *x, int count, const int64_t *axes)
     for (int i = 0; i < count; i++) {
         int at = ls__axis(list.at[i], rank);
         if (at < 0) {
-            ls__fail(LS_INVALID, "squeeze: axis %lld of %s", (long long)list.at[i],
-                     ls_describe(x));
+            ls__fail(LS_INVALID, "squeeze: axis %lld of %s", (long long)list.at[i], ls_describe(x));
             return NULL;
         }
         if (ls_shape(x)[at] != 1) {
-            ls__fail(LS_SHAPE, "squeeze: axis %d of %s has size %lld, wants 1", at,
-                     ls_describe(x), (long long)ls_shape(x)[at]);
+            ls__fail(LS_SHAPE, "squeeze: axis %d of %s has size %lld, wants 1", at, ls_describe(x),
+                     (long long)ls_shape(x)[at]);
             return NULL;
         }
         gone[at] = true;

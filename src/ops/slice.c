@@ -51,8 +51,7 @@ static ls_status slice_kernel(ls_call *c)
         offset += a->begin.at[i] * w.from[i];
     }
     LS__PICK(ls__movement_table)
-        ->move(&w, element, (const char *)c->in_data[0] + (size_t)offset * element,
-               c->out_data[0]);
+        ->move(&w, element, (const char *)c->in_data[0] + (size_t)offset * element, c->out_data[0]);
     return LS_OK;
 }
 

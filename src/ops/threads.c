@@ -4,7 +4,7 @@
 #include <lockstep/device.h>
 
 #include "base/status.h"
-#include "kernels/matmul.h"
+#include "kernels/threads.h"
 
 ls_status ls_device_threads(int threads)
 {

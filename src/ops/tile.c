@@ -27,8 +27,8 @@ static ls_status tile_shape(ls_call *c)
                             (long long)times->count, x->rank);
     for (int i = 0; i < x->rank; i++) {
         if (times->at[i] < 0)
-            return ls_call_fail(c, LS_INVALID, "%lld times along axis %d",
-                                (long long)times->at[i], i);
+            return ls_call_fail(c, LS_INVALID, "%lld times along axis %d", (long long)times->at[i],
+                                i);
         if (__builtin_mul_overflow(x->dims[i], times->at[i], &dims[i]))
             return ls_call_fail(c, LS_INVALID, "the size of axis %d does not fit in int64", i);
     }

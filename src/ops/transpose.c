@@ -14,8 +14,7 @@ typedef struct transpose_attrs {
     ls_ints order;
 } transpose_attrs;
 
-static const ls_attr transpose_attr_list[] = { LS_ATTR_INTS(transpose_attrs, order),
-                                               LS_ATTR_END };
+static const ls_attr transpose_attr_list[] = { LS_ATTR_INTS(transpose_attrs, order), LS_ATTR_END };
 
 /* The order with its axes counted from the front; LS_INVALID unless it names
  * every axis once. */
@@ -107,8 +106,7 @@ typedef struct broadcast_attrs {
     ls_ints shape;
 } broadcast_attrs;
 
-static const ls_attr broadcast_attr_list[] = { LS_ATTR_INTS(broadcast_attrs, shape),
-                                               LS_ATTR_END };
+static const ls_attr broadcast_attr_list[] = { LS_ATTR_INTS(broadcast_attrs, shape), LS_ATTR_END };
 
 static ls_status broadcast_shape(ls_call *c)
 {

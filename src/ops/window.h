@@ -25,8 +25,7 @@ static inline ls_status ls__place_windows(const ls_call *c, const char *axis, in
                             "least 1",
                             (long long)size, (long long)stride, (long long)dilation, axis);
     if (stride > INT32_MAX || dilation > INT32_MAX || size > INT32_MAX || in > INT32_MAX)
-        return ls_call_fail(c, LS_INVALID, "a %s, window, stride or dilation above 2^31 - 1",
-                            axis);
+        return ls_call_fail(c, LS_INVALID, "a %s, window, stride or dilation above 2^31 - 1", axis);
     if (padding != LS_VALID && padding != LS_SAME)
         return ls_call_fail(c, LS_INVALID, "padding %lld is neither LS_VALID nor LS_SAME",
                             (long long)padding);

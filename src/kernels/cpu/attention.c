@@ -69,34 +69,44 @@ static ls_status score_block(const head *h, const float *q, const float *k, int6
     return multiply(false, true, rows, seen, h->a->d, h->queries, k, h->scores);
 }
 
+/* n seen of `width`, rounded up to whole pieces where there is room: kernels run
+ * over that many, and what is not seen is set to zero afterwards. */
+static int64_t rounded(int64_t n, int64_t width)
+{
+    int64_t whole = (n + 2 * LS__ROW_PIECE - 1) / (2 * LS__ROW_PIECE) * (2 * LS__ROW_PIECE);
+    return whole < width ? whole : width;
+}
+
 /* ---- forward ---------------------------------------------------------------------- */
 
-/* Scores to exponentials: n seen of `width`; gives their sum. */
+/* Scores to exponentials; gives their sum. */
 static float exp_row(float *p, int64_t n, int64_t width, float *max)
 {
-    *max = ls__row_max(p, n);
-    ls__row_exp_own(p, 1.0f, *max, n);
+    int64_t whole = rounded(n, width);
+    for (int64_t j = n; j < whole; j++)
+        p[j] = -LS__INFF;
+    *max = ls__row_max(p, whole);
+    ls__row_exp_own(p, 1.0f, *max, whole);
     zero(p + n, width - n);
-    return ls__lanes_sum(p, n);
+    return ls__lanes_sum(p, whole);
 }
 
 static ls_status forward_block(const head *h, int64_t from, const float *q, const float *k,
                                const float *v, float *y, float *lse)
 {
     const ls__attention_shape *a = h->a;
-    float sums[LS__ATTENTION_BLOCK];
+    float sum[LS__ATTENTION_BLOCK], max[LS__ATTENTION_BLOCK];
     int64_t seen, rows = block_rows(a, from, &seen);
     ls_status st = score_block(h, q + from * a->d, k, rows, seen);
     if (st)
         return st;
-    for (int64_t i = 0; i < rows; i++) {
-        float max;
-        sums[i] = exp_row(h->scores + i * seen, a->causal ? from + i + 1 : seen, seen, &max);
-        lse[from + i] = max + ls__logf(sums[i]);
-    }
+    for (int64_t i = 0; i < rows; i++)
+        sum[i] = exp_row(h->scores + i * seen, a->causal ? from + i + 1 : seen, seen, &max[i]);
+    for (int64_t i = 0; i < rows; i++)
+        lse[from + i] = max[i] + ls__logf(sum[i]);
     st = multiply(false, false, rows, a->dv, seen, h->scores, v, y + from * a->dv);
     for (int64_t i = 0; i < rows && seen && !st; i++)
-        ls__row_scale(y + (from + i) * a->dv, 1.0f / sums[i], a->dv);
+        ls__row_scale(y + (from + i) * a->dv, 1.0f / sum[i], a->dv);
     return st;
 }
 
@@ -156,9 +166,10 @@ static ls_status backward_block(const head *h, int64_t from, const float *q, con
     for (int64_t i = 0; i < rows; i++) {
         int64_t row = from + i, n = a->causal ? row + 1 : seen;
         float *p = h->scores + i * seen, *ds = h->dscores + i * seen;
-        ls__row_exp_own(p, 1.0f, lse[row], n);
+        ls__row_exp_own(p, 1.0f, lse[row], rounded(n, seen));
+        dscores_row(p, ds, ls__row_dot(dy + row * a->dv, y + row * a->dv, a->dv),
+                    rounded(n, seen));
         zero(p + n, seen - n);
-        dscores_row(p, ds, ls__row_dot(dy + row * a->dv, y + row * a->dv, a->dv), n);
         zero(ds + n, seen - n);
     }
     st = add_product(h, first, seen, a->dv, rows, h->scores, dy + from * a->dv, dv);

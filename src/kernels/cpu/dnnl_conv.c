@@ -6,7 +6,7 @@
 #include "kernels/cpu/dnnl_conv.h"
 
 #include "kernels/cpu/dnnl_engine.h"
-#include "kernels/matmul.h"
+#include "kernels/threads.h"
 
 #include <string.h>
 

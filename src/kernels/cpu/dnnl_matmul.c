@@ -4,6 +4,7 @@
  * same product with better blocked layouts when B is wide. Invariant: which of
  * them runs is settled by the shape.
  */
+#include "kernels/threads.h"
 #include "kernels/cpu/dnnl_matmul.h"
 
 #include "kernels/cpu/dnnl_engine.h"

@@ -5,8 +5,7 @@
  * why one plan serves one thread at a time.
  */
 #include "kernels/cpu/dnnl_engine.h"
-
-#include "kernels/matmul.h"
+#include "kernels/threads.h"
 
 #include <stdlib.h>
 

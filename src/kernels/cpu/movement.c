@@ -64,72 +64,71 @@ typedef uint64_t __attribute__((may_alias)) u64;
 
 #define TILE 16
 
-#define PLANES(bits)                                                                         \
-    static void runs_##bits(const plane *p, const char *from, char *to)                      \
-    {                                                                                        \
-        const size_t e = sizeof(u##bits), run = (size_t)p->cols * e;                         \
-        for (int64_t r = 0; r < p->rows; r++)                                                \
-            copy_run(to + r * p->to_row * (int64_t)e, from + r * p->from_row * (int64_t)e,   \
-                     run);                                                                   \
-    }                                                                                        \
-                                                                                             \
-    static void fill_##bits(u##bits value, u##bits *restrict to, int64_t n)                  \
-    {                                                                                        \
-        for (int64_t i = 0; i < n; i++)                                                      \
-            to[i] = value;                                                                   \
-    }                                                                                        \
-                                                                                             \
-    static void repeats_##bits(const plane *p, const char *from, char *to)                   \
-    {                                                                                        \
-        const u##bits *f = (const u##bits *)from;                                            \
-        for (int64_t r = 0; r < p->rows; r++)                                                \
-            fill_##bits(f[r * p->from_row], (u##bits *)to + r * p->to_row, p->cols);         \
-    }                                                                                        \
-                                                                                             \
-    static void strided_##bits(const plane *p, const char *from, char *to)                   \
-    {                                                                                        \
-        for (int64_t r = 0; r < p->rows; r++) {                                              \
-            const u##bits *restrict f = (const u##bits *)from + r * p->from_row;             \
-            u##bits *restrict t = (u##bits *)to + r * p->to_row;                             \
-            for (int64_t c = 0; c < p->cols; c++)                                            \
-                t[c * p->to_col] = f[c * p->from_col];                                       \
-        }                                                                                    \
-    }                                                                                        \
-                                                                                             \
-    static void corner_##bits(const plane *p, const u##bits *restrict f,                     \
-                              u##bits *restrict t, int64_t rows, int64_t cols)               \
-    {                                                                                        \
-        for (int64_t r = 0; r < rows; r++)                                                   \
-            for (int64_t c = 0; c < cols; c++)                                               \
-                t[r * p->to_row + c] = f[c * p->from_col + r];                               \
-    }                                                                                        \
-                                                                                             \
-    static void transpose_##bits(const plane *p, const char *from, char *to)                 \
-    {                                                                                        \
-        const u##bits *f = (const u##bits *)from;                                            \
-        u##bits *t = (u##bits *)to;                                                          \
-        for (int64_t r = 0; r < p->rows; r += TILE) {                                        \
-            int64_t nr = p->rows - r < TILE ? p->rows - r : TILE;                            \
-            for (int64_t c = 0; c < p->cols; c += TILE) {                                    \
-                int64_t nc = p->cols - c < TILE ? p->cols - c : TILE;                        \
-                const u##bits *ft = f + c * p->from_col + r;                                 \
-                u##bits *tt = t + r * p->to_row + c;                                         \
-                if (nr == TILE && nc == TILE)                                                \
-                    tile_##bits(p, ft, tt);                                                  \
-                else                                                                         \
-                    corner_##bits(p, ft, tt, nr, nc);                                        \
-            }                                                                                \
-        }                                                                                    \
+#define PLANES(bits)                                                                               \
+    static void runs_##bits(const plane *p, const char *from, char *to)                            \
+    {                                                                                              \
+        const size_t e = sizeof(u##bits), run = (size_t)p->cols * e;                               \
+        for (int64_t r = 0; r < p->rows; r++)                                                      \
+            copy_run(to + r * p->to_row * (int64_t)e, from + r * p->from_row * (int64_t)e, run);   \
+    }                                                                                              \
+                                                                                                   \
+    static void fill_##bits(u##bits value, u##bits *restrict to, int64_t n)                        \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = value;                                                                         \
+    }                                                                                              \
+                                                                                                   \
+    static void repeats_##bits(const plane *p, const char *from, char *to)                         \
+    {                                                                                              \
+        const u##bits *f = (const u##bits *)from;                                                  \
+        for (int64_t r = 0; r < p->rows; r++)                                                      \
+            fill_##bits(f[r * p->from_row], (u##bits *)to + r * p->to_row, p->cols);               \
+    }                                                                                              \
+                                                                                                   \
+    static void strided_##bits(const plane *p, const char *from, char *to)                         \
+    {                                                                                              \
+        for (int64_t r = 0; r < p->rows; r++) {                                                    \
+            const u##bits *restrict f = (const u##bits *)from + r * p->from_row;                   \
+            u##bits *restrict t = (u##bits *)to + r * p->to_row;                                   \
+            for (int64_t c = 0; c < p->cols; c++)                                                  \
+                t[c * p->to_col] = f[c * p->from_col];                                             \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void corner_##bits(const plane *p, const u##bits *restrict f, u##bits *restrict t,      \
+                              int64_t rows, int64_t cols)                                          \
+    {                                                                                              \
+        for (int64_t r = 0; r < rows; r++)                                                         \
+            for (int64_t c = 0; c < cols; c++)                                                     \
+                t[r * p->to_row + c] = f[c * p->from_col + r];                                     \
+    }                                                                                              \
+                                                                                                   \
+    static void transpose_##bits(const plane *p, const char *from, char *to)                       \
+    {                                                                                              \
+        const u##bits *f = (const u##bits *)from;                                                  \
+        u##bits *t = (u##bits *)to;                                                                \
+        for (int64_t r = 0; r < p->rows; r += TILE) {                                              \
+            int64_t nr = p->rows - r < TILE ? p->rows - r : TILE;                                  \
+            for (int64_t c = 0; c < p->cols; c += TILE) {                                          \
+                int64_t nc = p->cols - c < TILE ? p->cols - c : TILE;                              \
+                const u##bits *ft = f + c * p->from_col + r;                                       \
+                u##bits *tt = t + r * p->to_row + c;                                               \
+                if (nr == TILE && nc == TILE)                                                      \
+                    tile_##bits(p, ft, tt);                                                        \
+                else                                                                               \
+                    corner_##bits(p, ft, tt, nr, nc);                                              \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 /* A whole tile. Four-byte elements go through 4 x 4 registers; the rest are
  * plain loops. */
-#define PLAIN_TILE(bits)                                                                     \
-    static void tile_##bits(const plane *p, const u##bits *restrict f, u##bits *restrict t)  \
-    {                                                                                        \
-        for (int r = 0; r < TILE; r++)                                                       \
-            for (int c = 0; c < TILE; c++)                                                   \
-                t[r * p->to_row + c] = f[c * p->from_col + r];                               \
+#define PLAIN_TILE(bits)                                                                           \
+    static void tile_##bits(const plane *p, const u##bits *restrict f, u##bits *restrict t)        \
+    {                                                                                              \
+        for (int r = 0; r < TILE; r++)                                                             \
+            for (int c = 0; c < TILE; c++)                                                         \
+                t[r * p->to_row + c] = f[c * p->from_col + r];                                     \
     }
 
 PLAIN_TILE(8)
@@ -176,7 +175,10 @@ PLANES(64)
 
 enum { RUNS, REPEATS, TRANSPOSE, STRIDED };
 
-#define BY_KIND(bits) { runs_##bits, repeats_##bits, transpose_##bits, strided_##bits }
+#define BY_KIND(bits)                                                                              \
+    {                                                                                              \
+        runs_##bits, repeats_##bits, transpose_##bits, strided_##bits                              \
+    }
 static const plane_fn plane_fns[4][4] = { BY_KIND(8), BY_KIND(16), BY_KIND(32), BY_KIND(64) };
 
 static int log2_of(size_t element)
@@ -236,8 +238,9 @@ static int split_plane(ls__walk *w, plane *p)
                 kind = TRANSPOSE;
             }
     }
-    *p = (plane){ .rows = 1, .cols = w->dims[last], .from_col = w->from[last],
-                  .to_col = w->to[last] };
+    *p = (plane){
+        .rows = 1, .cols = w->dims[last], .from_col = w->from[last], .to_col = w->to[last]
+    };
     if (row >= 0) {
         p->rows = w->dims[row];
         p->from_row = w->from[row];
@@ -289,13 +292,13 @@ static void fill(size_t element, const void *value, void *to, int64_t n)
 
 /* ---- looking up --------------------------------------------------------------------- */
 
-#define PICK_ELEMENTS(bits)                                                                  \
-    static void pick_##bits(const ls__indices *ix, const void *from, void *to)               \
-    {                                                                                        \
-        const u##bits *f = from;                                                             \
-        u##bits *t = to;                                                                     \
-        for (int64_t i = 0; i < ix->count; i++)                                              \
-            t[i] = f[ls__index(ix, i)];                                                      \
+#define PICK_ELEMENTS(bits)                                                                        \
+    static void pick_##bits(const ls__indices *ix, const void *from, void *to)                     \
+    {                                                                                              \
+        const u##bits *f = from;                                                                   \
+        u##bits *t = to;                                                                           \
+        for (int64_t i = 0; i < ix->count; i++)                                                    \
+            t[i] = f[ls__index(ix, i)];                                                            \
     }
 
 PICK_ELEMENTS(8)
@@ -306,9 +309,8 @@ PICK_ELEMENTS(64)
 static void gather(const ls__indices *ix, int64_t outer, int64_t axis, int64_t inner,
                    size_t element, const void *from, void *to)
 {
-    static void (*const pick[4])(const ls__indices *, const void *, void *) = {
-        pick_8, pick_16, pick_32, pick_64
-    };
+    static void (*const pick[4])(const ls__indices *, const void *, void *) = { pick_8, pick_16,
+                                                                                pick_32, pick_64 };
     const size_t run = (size_t)inner * element;
     if (!run)
         return;
@@ -324,19 +326,19 @@ static void gather(const ls__indices *ix, int64_t outer, int64_t axis, int64_t i
     }
 }
 
-#define SCATTER(name, type)                                                                  \
-    static void name(const ls__indices *ix, int64_t rows, int64_t width,                     \
-                     const type *restrict from, type *restrict to)                           \
-    {                                                                                        \
-        if (rows * width == 0)                                                               \
-            return;                                                                          \
-        memset(to, 0, (size_t)(rows * width) * sizeof(type));                                \
-        for (int64_t i = 0; i < ix->count; i++) {                                            \
-            type *restrict t = to + ls__index(ix, i) * width;                                \
-            const type *restrict f = from + i * width;                                       \
-            for (int64_t j = 0; j < width; j++)                                              \
-                t[j] += f[j];                                                                \
-        }                                                                                    \
+#define SCATTER(name, type)                                                                        \
+    static void name(const ls__indices *ix, int64_t rows, int64_t width,                           \
+                     const type *restrict from, type *restrict to)                                 \
+    {                                                                                              \
+        if (rows * width == 0)                                                                     \
+            return;                                                                                \
+        memset(to, 0, (size_t)(rows * width) * sizeof(type));                                      \
+        for (int64_t i = 0; i < ix->count; i++) {                                                  \
+            type *restrict t = to + ls__index(ix, i) * width;                                      \
+            const type *restrict f = from + i * width;                                             \
+            for (int64_t j = 0; j < width; j++)                                                    \
+                t[j] += f[j];                                                                      \
+        }                                                                                          \
     }
 
 SCATTER(scatter_f32, float)

@@ -13,21 +13,33 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-#define GROUP 16           /* blocks: one AVX-512 vector of words */
-#define WORDS (4 * GROUP)  /* their words */
+#define GROUP 16          /* blocks: one AVX-512 vector of words */
+#define WORDS (4 * GROUP) /* their words */
 
-#define ROUND                                                                                \
-    do {                                                                                     \
-        uint32_t high0 = (uint32_t)((0xD2511F53u * (uint64_t)c0) >> 32);                     \
-        uint32_t high1 = (uint32_t)((0xCD9E8D57u * (uint64_t)c2) >> 32);                     \
-        uint32_t low0 = 0xD2511F53u * c0, low1 = 0xCD9E8D57u * c2;                           \
-        c0 = high1 ^ c1 ^ k0;                                                                \
-        c1 = low1;                                                                           \
-        c2 = high0 ^ c3 ^ k1;                                                                \
-        c3 = low0;                                                                           \
-        k0 += 0x9E3779B9u;                                                                   \
-        k1 += 0xBB67AE85u;                                                                   \
+#define ROUND                                                                                      \
+    do {                                                                                           \
+        uint32_t high0 = (uint32_t)((0xD2511F53u * (uint64_t)c0) >> 32);                           \
+        uint32_t high1 = (uint32_t)((0xCD9E8D57u * (uint64_t)c2) >> 32);                           \
+        uint32_t low0 = 0xD2511F53u * c0, low1 = 0xCD9E8D57u * c2;                                 \
+        c0 = high1 ^ c1 ^ k0;                                                                      \
+        c1 = low1;                                                                                 \
+        c2 = high0 ^ c3 ^ k1;                                                                      \
+        c3 = low0;                                                                                 \
+        k0 += 0x9E3779B9u;                                                                         \
+        k1 += 0xBB67AE85u;                                                                         \
     } while (0)
+
+#define TEN(x)                                                                                     \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x;                                                                                             \
+    x
 
 /* Word k of block + j in w[k][j]. The rounds are written out: the loop over
  * lanes must be the innermost for it to become vector code. */
@@ -39,8 +51,7 @@ static void group(const ls__draw *draw, uint64_t block, uint32_t w[4][GROUP])
     for (uint32_t j = 0; j < GROUP; j++) {
         uint32_t c0 = block0 + j, c1 = block1 + (c0 < block0), c2 = ordinal0, c3 = ordinal1;
         uint32_t k0 = key0, k1 = key1;
-        ROUND; ROUND; ROUND; ROUND; ROUND;
-        ROUND; ROUND; ROUND; ROUND; ROUND;
+        TEN(ROUND);
         w[0][j] = c0;
         w[1][j] = c1;
         w[2][j] = c2;
@@ -216,20 +227,20 @@ static double redraw_f64(const ls__draw *draw, int64_t i)
     return 0.0;
 }
 
-#define NORMALS(name, type, per_group, per_block, group_normal, redraw)                      \
-    static void name(const ls__draw *draw, type mean, type stddev, int truncate, type *out,  \
-                     int64_t n)                                                              \
-    {                                                                                        \
-        type z[per_group];                                                                   \
-        for (int64_t i = 0; i < n; i += per_group) {                                         \
-            group_normal(draw, (uint64_t)i / per_block, z);                                  \
-            for (int64_t j = 0; truncate && j < at_most(n - i, per_group); j++)              \
-                if (z[j] < -2 || z[j] > 2)                                                   \
-                    z[j] = redraw(draw, i + j);                                              \
-            for (int j = 0; j < per_group; j++)                                              \
-                z[j] = mean + stddev * z[j];                                                 \
-            memcpy(out + i, z, (size_t)at_most(n - i, per_group) * sizeof *z);               \
-        }                                                                                    \
+#define NORMALS(name, type, per_group, per_block, group_normal, redraw)                            \
+    static void name(const ls__draw *draw, type mean, type stddev, int truncate, type *out,        \
+                     int64_t n)                                                                    \
+    {                                                                                              \
+        type z[per_group];                                                                         \
+        for (int64_t i = 0; i < n; i += per_group) {                                               \
+            group_normal(draw, (uint64_t)i / per_block, z);                                        \
+            for (int64_t j = 0; truncate && j < at_most(n - i, per_group); j++)                    \
+                if (z[j] < -2 || z[j] > 2)                                                         \
+                    z[j] = redraw(draw, i + j);                                                    \
+            for (int j = 0; j < per_group; j++)                                                    \
+                z[j] = mean + stddev * z[j];                                                       \
+            memcpy(out + i, z, (size_t)at_most(n - i, per_group) * sizeof *z);                     \
+        }                                                                                          \
     }
 
 NORMALS(normals_f32, float, WORDS, 4, group_normal_f32, redraw_f32)
@@ -250,8 +261,7 @@ static void truncated_f32(const ls__draw *draw, float mean, float stddev, float 
     normals_f32(draw, mean, stddev, 1, out, n);
 }
 
-static void truncated_f64(const ls__draw *draw, double mean, double stddev, double *out,
-                          int64_t n)
+static void truncated_f64(const ls__draw *draw, double mean, double stddev, double *out, int64_t n)
 {
     normals_f64(draw, mean, stddev, 1, out, n);
 }
@@ -281,22 +291,22 @@ static void sample_sums(const ls__draw *draw, const double *sums, int64_t classe
     }
 }
 
-#define CATEGORICAL(name, type)                                                              \
-    static int name(const ls__draw *draw, const type *logits, int64_t classes, double *sums, \
-                    int64_t first, int64_t *out, int64_t samples)                            \
-    {                                                                                        \
-        double top = -__builtin_inf(), sum = 0;                                              \
-        for (int64_t i = 0; i < classes; i++) {                                              \
-            if (!(logits[i] < __builtin_inf()))                                              \
-                return 0;                                                                    \
-            top = (double)logits[i] > top ? (double)logits[i] : top;                         \
-        }                                                                                    \
-        if (top == -__builtin_inf())                                                         \
-            return 0;                                                                        \
-        for (int64_t i = 0; i < classes; i++)                                                \
-            sums[i] = sum += ls__exp_f64((double)logits[i] - top);                           \
-        sample_sums(draw, sums, classes, first, out, samples);                               \
-        return 1;                                                                            \
+#define CATEGORICAL(name, type)                                                                    \
+    static int name(const ls__draw *draw, const type *logits, int64_t classes, double *sums,       \
+                    int64_t first, int64_t *out, int64_t samples)                                  \
+    {                                                                                              \
+        double top = -__builtin_inf(), sum = 0;                                                    \
+        for (int64_t i = 0; i < classes; i++) {                                                    \
+            if (!(logits[i] < __builtin_inf()))                                                    \
+                return 0;                                                                          \
+            top = (double)logits[i] > top ? (double)logits[i] : top;                               \
+        }                                                                                          \
+        if (top == -__builtin_inf())                                                               \
+            return 0;                                                                              \
+        for (int64_t i = 0; i < classes; i++)                                                      \
+            sums[i] = sum += ls__exp_f64((double)logits[i] - top);                                 \
+        sample_sums(draw, sums, classes, first, out, samples);                                     \
+        return 1;                                                                                  \
     }
 
 CATEGORICAL(categorical_f32, float)
@@ -304,14 +314,14 @@ CATEGORICAL(categorical_f64, double)
 
 /* ---- dropout -------------------------------------------------------------------------- */
 
-#define DROPOUT(name, type)                                                                  \
-    static void name(const type *restrict x, const uint8_t *restrict kept, type factor,      \
-                     type *restrict y, int64_t n)                                            \
-    {                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            type v = x[i] * factor;                                                          \
-            y[i] = kept[i] ? v : 0;                                                          \
-        }                                                                                    \
+#define DROPOUT(name, type)                                                                        \
+    static void name(const type *restrict x, const uint8_t *restrict kept, type factor,            \
+                     type *restrict y, int64_t n)                                                  \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            type v = x[i] * factor;                                                                \
+            y[i] = kept[i] ? v : 0;                                                                \
+        }                                                                                          \
     }
 
 DROPOUT(dropout_f32, float)

@@ -51,15 +51,15 @@ static void gather(const ls__indices *ix, int64_t outer, int64_t axis, int64_t i
                    (const char *)from + (size_t)(o * axis + ls__index(ix, i)) * run, run);
 }
 
-#define SCATTER(name, type)                                                                  \
-    static void name(const ls__indices *ix, int64_t rows, int64_t width, const type *from,   \
-                     type *to)                                                               \
-    {                                                                                        \
-        for (int64_t i = 0; i < rows * width; i++)                                           \
-            to[i] = 0;                                                                       \
-        for (int64_t i = 0; i < ix->count; i++)                                              \
-            for (int64_t j = 0; j < width; j++)                                              \
-                to[ls__index(ix, i) * width + j] += from[i * width + j];                     \
+#define SCATTER(name, type)                                                                        \
+    static void name(const ls__indices *ix, int64_t rows, int64_t width, const type *from,         \
+                     type *to)                                                                     \
+    {                                                                                              \
+        for (int64_t i = 0; i < rows * width; i++)                                                 \
+            to[i] = 0;                                                                             \
+        for (int64_t i = 0; i < ix->count; i++)                                                    \
+            for (int64_t j = 0; j < width; j++)                                                    \
+                to[ls__index(ix, i) * width + j] += from[i * width + j];                           \
     }
 
 SCATTER(scatter_f32, float)
