@@ -7,6 +7,7 @@
 BUILD ?= build
 deps = @tools/install-deps
 
+.NOTPARALLEL:
 .PHONY: all help train test bench bench-kernels install uninstall format clean
 
 all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep

@@ -168,9 +168,9 @@ static void test_exemptions(void **state)
     for (int i = 0; i < n_exemptions; i++) {
         const exemption *e = &exemptions[i];
         row *r = row_named(e->row);
-        const char *stale = !r               ? "the row does not exist"
+        const char *stale = !r            ? "the row does not exist"
                             : e->other[0] ? apply_through(r, e)
-                                             : apply_kind(r, e);
+                                          : apply_kind(r, e);
         if (stale)
             print_error("exempt.txt:%d: %s: %s\n", e->line, e->row, stale);
         bad += stale != NULL;

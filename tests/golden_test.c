@@ -60,8 +60,7 @@ static bool refused(const case_file *file, const test_case *c, const char *what)
 
 static bool integers_differ(const case_tensor *want, const void *got, int64_t i)
 {
-    return want->dtype == LS_I64 &&
-           ((const int64_t *)got)[i] != ((const int64_t *)want->data)[i];
+    return want->dtype == LS_I64 && ((const int64_t *)got)[i] != ((const int64_t *)want->data)[i];
 }
 
 static bool same(const case_file *file, const test_case *c, const char *what, int index,
@@ -88,8 +87,8 @@ static bool same(const case_file *file, const test_case *c, const char *what, in
         double g = case_at(want->dtype, data, i), w = case_at(want->dtype, want->data, i);
         if (close_enough(g, w, t) && !integers_differ(want, data, i))
             continue;
-        snprintf(text, sizeof text, "%s %d, element %lld of %s: got %.17g, want %.17g", what,
-                 index, (long long)i, ls_describe(got), g, w);
+        snprintf(text, sizeof text, "%s %d, element %lld of %s: got %.17g, want %.17g", what, index,
+                 (long long)i, ls_describe(got), g, w);
         say(file, c, text);
         return false;
     }
@@ -114,9 +113,21 @@ static bool check_gradients(const case_file *file, const test_case *c, ls_tape *
     for (int i = 0; i < c->n_grad; i++) {
         ls_tensor *g = ls_densify(ls_item(grads, i));
         ok = (g ? same(file, c, "gradient of input", c->grad[i].index, g, &c->grad[i])
-                : refused(file, c, "gradient"))
-             && ok;
+                : refused(file, c, "gradient")) &&
+             ok;
     }
+    return ok;
+}
+
+/* The public function gives what the row gives. */
+static bool check_function(const case_file *file, const test_case *c, ls_tensor *const *inputs)
+{
+    ls_value *outs = case_call_function(c, c->n_in, inputs);
+    if (!outs || ls_length(outs) < c->n_out)
+        return refused(file, c, "the public function failed");
+    bool ok = true;
+    for (int i = 0; i < c->n_out; i++)
+        ok = same(file, c, "output of the public function", i, ls_item(outs, i), &c->out[i]) && ok;
     return ok;
 }
 
@@ -139,6 +150,8 @@ static bool check_case(const case_file *file, const test_case *c)
             ok = same(file, c, "output", i, ls_item(outs, i), &c->out[i]) && ok;
         if (c->n_grad)
             ok = check_gradients(file, c, tape, outs, inputs) && ok;
+        if (case_has_function(c->op))
+            ok = check_function(file, c, inputs) && ok;
     }
     if (ls_error_pending())
         ok = refused(file, c, "left an error pending");

@@ -48,8 +48,9 @@ typedef struct spec {
     int64_t dims[MOST_RANK];
 } spec;
 
-static const ls_dtype dtypes[] = { LS_F32, LS_F64, LS_F32, LS_I32, LS_I64,
-                                   LS_U8,  LS_BOOL, LS_BF16 };
+static const ls_dtype dtypes[] = {
+    LS_F32, LS_F64, LS_F32, LS_I32, LS_I64, LS_U8, LS_BOOL, LS_BF16
+};
 
 static spec any_spec(void)
 {
@@ -229,8 +230,9 @@ static void change_tensor(case_tensor *t)
 
 static void change_attr(case_attr *a)
 {
-    static const char *const texts[] = { "-1", "0", "1",  "2", "7",   "-9",  "9223372036854775807",
-                                         "-",  "all", "0,0", "1,-1", "nan", "0,1,2,3,4,5,6,7" };
+    static const char *const texts[] = { "-1", "0",   "1",   "2",    "7",   "-9",
+                                         "-",  "all", "0,0", "1,-1", "nan", "0,1,2,3,4,5,6,7",
+                                         "9223372036854775807" };
     snprintf(a->text, sizeof a->text, "%s", texts[draw(sizeof texts / sizeof texts[0])]);
 }
 

@@ -60,7 +60,7 @@ static inline void ls__device_leave(const char *const *before)
 }
 /* LS_DEVICE("/cpu:1") { ... }: a block in which things are made there. */
 #define LS_DEVICE(name)                                                  \
-    for (const char *LS__UNIQUE(ls__before_) __attribute__((cleanup(ls__device_leave))) = \
+    for (const char *LS__UNIQUE(ls__before_) __attribute__((cleanup(ls__device_leave), unused)) = \
              ls__device_enter(name),                                     \
              *LS__UNIQUE(ls__turn_) = "";                                \
          LS__UNIQUE(ls__turn_); LS__UNIQUE(ls__turn_) = NULL)

@@ -80,8 +80,8 @@ LS_API ls_tensor *ls_isnan(ls_tensor *x);      /* float -> bool */
 /* Number; NaN stays. The gradient passes where low <= x <= high. */
 LS_API ls_tensor *ls_clip(ls_tensor *x, double low, double high);
 
-/* Any to any (not bytes). Float to integer truncates, and saturates where the
- * value does not fit (NaN gives 0); to bool: x != 0; to bf16: rounds to even. */
+/* Any to any (not bytes). Float to integer truncates (NaN gives 0); what does not
+ * fit an integer type saturates; to bool: x != 0; to bf16: rounds to even. */
 LS_API ls_tensor *ls_cast(ls_tensor *x, ls_dtype dtype);
 
 /* x times, plus, a number that is converted to x's dtype. */

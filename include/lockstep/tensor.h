@@ -123,7 +123,8 @@ LS_API size_t ls_size_in_bytes(const ls_tensor *t); /* 0 for LS_BYTES */
  * there is no such axis. */
 LS_API int64_t ls_dim(const ls_tensor *t, int axis);
 
-/* "f32[2,3]", in a buffer of this thread that the eighth later call reuses. */
+/* "f32[2,3]", in a buffer of this thread that the eighth later call reuses;
+ * "NULL" for a NULL tensor. Always printable. */
 LS_API const char *ls_describe(const ls_tensor *t);
 
 /* Canonical name of the device the tensor is on. */
@@ -195,7 +196,7 @@ static inline void ls__frame_leave(const int *depth)
     ls_frame_close(*depth);
 }
 #define LS_FRAME                                                         \
-    for (int LS__UNIQUE(ls__depth_) __attribute__((cleanup(ls__frame_leave))) = \
+    for (int LS__UNIQUE(ls__depth_) __attribute__((cleanup(ls__frame_leave), unused)) = \
              ls_frame_open(),                                            \
              LS__UNIQUE(ls__once_) = 1;                                  \
          LS__UNIQUE(ls__once_); LS__UNIQUE(ls__once_) = 0)

@@ -8,6 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A row that asks for what a call has not is told so, and fails. */
+static bool in_range(const ls_call *c, const char *what, int i, int n)
+{
+    if (i >= 0 && i < n)
+        return true;
+    ls__fail(LS_INVALID, "%s: asks for %s %d of %d", c->op->name, what, i, n);
+    return false;
+}
+
+static bool has_input(const ls_call *c, int i)
+{
+    return in_range(c, "input", i, c->n_inputs);
+}
+
+static bool has_output(const ls_call *c, int i)
+{
+    return in_range(c, "output", i, c->n_outputs);
+}
+
 int ls_call_inputs(const ls_call *c)
 {
     return c->n_inputs;
@@ -15,22 +34,22 @@ int ls_call_inputs(const ls_call *c)
 
 ls_dtype ls_call_dtype(const ls_call *c, int i)
 {
-    return c->in[i]->dtype;
+    return has_input(c, i) ? c->in[i]->dtype : (ls_dtype)0;
 }
 
 int ls_call_rank(const ls_call *c, int i)
 {
-    return c->in[i]->rank;
+    return has_input(c, i) ? c->in[i]->rank : 0;
 }
 
 const int64_t *ls_call_shape(const ls_call *c, int i)
 {
-    return c->in[i]->dims;
+    return has_input(c, i) ? c->in[i]->dims : NULL;
 }
 
 int64_t ls_call_count(const ls_call *c, int i)
 {
-    return ls__spec_count(c->in[i]);
+    return has_input(c, i) ? ls__spec_count(c->in[i]) : 0;
 }
 
 const void *ls_call_attrs(const ls_call *c)
@@ -40,29 +59,29 @@ const void *ls_call_attrs(const ls_call *c)
 
 ls_status ls_call_output(ls_call *c, int i, ls_dtype dtype, int rank, const int64_t *dims)
 {
-    if (i < 0 || i >= c->n_outputs)
-        return ls__fail(LS_INVALID, "%s: declares output %d of %d", c->op->name, i, c->n_outputs);
+    if (!has_output(c, i))
+        return LS_INVALID;
     return ls__spec_make(&c->out[i], c->op->name, dtype, rank, dims);
 }
 
 const void *ls_call_in(const ls_call *c, int i)
 {
-    return c->in_data[i];
+    return has_input(c, i) ? c->in_data[i] : NULL;
 }
 
 void *ls_call_out(const ls_call *c, int i)
 {
-    return c->out_data[i];
+    return has_output(c, i) ? c->out_data[i] : NULL;
 }
 
 int64_t ls_call_out_count(const ls_call *c, int i)
 {
-    return ls__spec_count(&c->out[i]);
+    return has_output(c, i) ? ls__spec_count(&c->out[i]) : 0;
 }
 
 const int64_t *ls_call_out_shape(const ls_call *c, int i)
 {
-    return c->out[i].dims;
+    return has_output(c, i) ? c->out[i].dims : NULL;
 }
 
 void *ls_call_scratch(const ls_call *c)

@@ -175,7 +175,8 @@ static ls_status alias(const ls_call *c, const arrays *a, ls_tensor **out)
         return out[0] ? LS_OK : LS_NO_MEMORY;
     }
     const ls_tensor *x = a->inputs[0];
-    if (ls__spec_count(&x->spec) != ls__spec_count(&c->out[0]) || c->n_outputs != 1)
+    if (ls__spec_bytes(&x->spec) != ls__spec_bytes(&c->out[0]) ||
+        x->spec.dtype != c->out[0].dtype)
         return ls__fail(LS_INVALID, "%s: %s cannot be the memory of %s", c->op->name,
                         ls_describe(x), ls__spec_text(&c->out[0]));
     out[0] = ls__handle(&c->out[0], ls__storage_ref(x->storage), ls__new_id(), x->device);
@@ -197,7 +198,7 @@ static ls_status check_lists(const ls_op *op, const void *attrs)
     return LS_OK;
 }
 
-static ls_status check_row(const ls_op *op, int n_inputs, const void *attrs)
+static ls_status check_row(const ls_op *op, int n_inputs, int n_cells, const void *attrs)
 {
     if (!op)
         return ls__fail(LS_INVALID, "operator: the row is NULL");
@@ -211,6 +212,8 @@ static ls_status check_row(const ls_op *op, int n_inputs, const void *attrs)
     if (op->inputs == LS_ANY_NUMBER ? n_inputs < 1 : n_inputs != op->inputs)
         return ls__fail(LS_INVALID, "%s: %d inputs, wants %s%d", op->name, n_inputs,
                         op->inputs < 0 ? "at least " : "", op->inputs < 0 ? 1 : op->inputs);
+    if (op->flags & (LS_OP_READS | LS_OP_WRITES) && n_cells < 1)
+        return ls__fail(LS_INVALID, "%s: reads or writes a variable and was given none", op->name);
     if (op->attr_size > 0 && !attrs)
         return ls__fail(LS_INVALID, "%s: its attributes are NULL", op->name);
     return op->attrs ? check_lists(op, attrs) : LS_OK;
@@ -219,7 +222,7 @@ static ls_status check_row(const ls_op *op, int n_inputs, const void *attrs)
 ls_status ls__call_all(const ls_op *op, const void *attrs, int n_inputs, ls_tensor *const *inputs,
                        int n_cells, ls__cell *const *cells, ls__results *out)
 {
-    ls_status st = check_row(op, n_inputs, attrs);
+    ls_status st = check_row(op, n_inputs, n_cells, attrs);
     if (st)
         return st;
     arrays a;

@@ -92,18 +92,29 @@ int ls_grad_inputs(const ls_grad *g)
     return g->note.n_inputs;
 }
 
+/* A gradient that asks for what its row has not is told so. */
+static bool in_range(const ls_grad *g, const char *what, int i, int n)
+{
+    if (i >= 0 && i < n)
+        return true;
+    ls__fail(LS_INVALID, "%s: its gradient asks for %s %d of %d", g->note.op->name, what, i, n);
+    return false;
+}
+
 ls_tensor *ls_grad_input(ls_grad *g, int i)
 {
-    return g->note.inputs[i];
+    return in_range(g, "input", i, g->note.n_inputs) ? g->note.inputs[i] : NULL;
 }
 
 ls_tensor *ls_grad_result(ls_grad *g, int i)
 {
-    return g->note.outputs[i];
+    return in_range(g, "result", i, g->note.n_outputs) ? g->note.outputs[i] : NULL;
 }
 
 ls_tensor *ls_grad_output(ls_grad *g, int i)
 {
+    if (!in_range(g, "output", i, g->note.n_outputs))
+        return NULL;
     if (!g->arrived[i]) {
         const ls__spec *spec = &g->note.outputs[i]->spec;
         g->arrived[i] = ls_zeros(spec->dtype, spec->rank, spec->dims);
@@ -118,13 +129,15 @@ const void *ls_grad_attrs(const ls_grad *g)
 
 bool ls_grad_wanted(const ls_grad *g, int i)
 {
+    if (!in_range(g, "input", i, g->note.n_inputs))
+        return false;
     const ls_tensor *t = g->note.inputs[i];
     return ls_dtype_is_float(t->spec.dtype) && known(g->values, t->id);
 }
 
 bool ls_grad_arrived(const ls_grad *g, int i)
 {
-    return g->arrived[i] != NULL;
+    return in_range(g, "output", i, g->note.n_outputs) && g->arrived[i];
 }
 
 ls_status ls_grad_give(ls_grad *g, int i, ls_tensor *gradient)

@@ -36,6 +36,23 @@ static ls_status check_row(const ls_op *op)
     return ls__row_complete(op);
 }
 
+/* Every attribute lies inside the struct the row says it has. */
+static ls_status check_attrs(const ls_op *op)
+{
+    for (const ls_attr *a = op->attrs; a->kind != LS_ATTR_KIND_END; a++) {
+        size_t bytes = a->kind == LS_ATTR_KIND_INT     ? sizeof(int64_t)
+                       : a->kind == LS_ATTR_KIND_FLOAT ? sizeof(double)
+                       : a->kind == LS_ATTR_KIND_INTS  ? sizeof(ls_ints)
+                                                       : 0;
+        if (!a->name || bytes == 0 || a->offset % 8 != 0 || op->attr_size < bytes ||
+            a->offset > op->attr_size - bytes)
+            return ls__fail(LS_INVALID, "operator row '%s': attribute '%s' of kind %d at byte %zu "
+                                        "of %zu", op->name, a->name ? a->name : "NULL",
+                            (int)a->kind, a->offset, op->attr_size);
+    }
+    return LS_OK;
+}
+
 ls_status ls__row_complete(const ls_op *op)
 {
     const char *name = op->name && op->name[0] ? op->name : NULL;
@@ -53,7 +70,9 @@ ls_status ls__row_complete(const ls_op *op)
                                     "count_outputs", name);
     if ((op->attr_size == 0) != (op->attrs == NULL))
         return ls__fail(LS_INVALID, "operator row '%s': attr_size and attrs go together", name);
-    return LS_OK;
+    if (op->flags & LS_OP_ALIAS && (op->outputs != 1 || (op->inputs == 0 && !(op->flags & LS_OP_READS))))
+        return ls__fail(LS_INVALID, "operator row '%s': an alias has one output and an input", name);
+    return op->attrs ? check_attrs(op) : LS_OK;
 }
 
 ls_status ls_op_register(const ls_op *op)

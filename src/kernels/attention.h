@@ -40,10 +40,10 @@ static inline int64_t ls__attention_scratch(const ls__attention_shape *a)
 }
 
 /* One list of the kernels: X(name, parameters with T the element type). */
-#define LS__ATTENTION_LIST(X, T)                                                                 \
-    X(attention, (const ls__attention_shape *shape, const T *q, const T *k, const T *v, T *y,    \
-                  T *lse, T *scratch))                                                           \
-    X(attention_grad, (const ls__attention_shape *shape, const T *q, const T *k, const T *v,     \
+#define LS__ATTENTION_LIST(X, T)                                                                   \
+    X(attention, (const ls__attention_shape *shape, const T *q, const T *k, const T *v, T *y,      \
+                  T *lse, T *scratch))                                                             \
+    X(attention_grad, (const ls__attention_shape *shape, const T *q, const T *k, const T *v,       \
                        const T *dy, const T *y, const T *lse, T *dq, T *dk, T *dv, T *scratch))
 
 #define LS__ATTENTION_F32(name, parameters) void ls__ref_##name##_f32 parameters;

@@ -88,8 +88,7 @@ static void unmake(problem *p)
 static void run(const problem *p, const ls__attention_fns *f, float *out)
 {
     const ls__attention_shape *s = &p->shape;
-    float *y = out, *lse = y + p->n_y, *dq = lse + p->n_lse, *dk = dq + p->n_q,
-          *dv = dk + p->n_k;
+    float *y = out, *lse = y + p->n_y, *dq = lse + p->n_lse, *dk = dq + p->n_q, *dv = dk + p->n_k;
     if (!f) {
         ls__ref_attention_f32(s, p->q, p->k, p->v, y, lse, p->scratch);
         ls__ref_attention_grad_f32(s, p->q, p->k, p->v, p->dy, y, lse, dq, dk, dv, p->scratch);

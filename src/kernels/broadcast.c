@@ -152,30 +152,35 @@ static int64_t block_step(const ls__broadcast *p, const blocks *b, int i)
     return still ? 0 : dense ? 1 : -1;
 }
 
-/* A run of one operand: copied, or one element repeated. */
-#define COPY_RUN(type)                                                                           \
-    do {                                                                                         \
-        const type *x = from;                                                                    \
-        type *y = to;                                                                            \
-        for (int64_t k = 0; k < n; k++)                                                          \
-            y[k] = x[k * step];                                                                  \
-    } while (0)
-
-static void copy_run(const void *from, int64_t step, void *to, int64_t n, size_t size)
-{
-    switch (size) {
-    case 1:
-        COPY_RUN(uint8_t);
-        break;
-    case 2:
-        COPY_RUN(ls__any16);
-        break;
-    case 4:
-        COPY_RUN(ls__any32);
-        break;
-    default:
-        COPY_RUN(ls__any64);
+/* One element repeated n times, 64 bytes at a go: what is written past the n is
+ * overwritten by the next run, or falls into the slack of the buffer. */
+#define SLACK 64
+#define REPEAT(name, type)                                                                         \
+    static void repeat_##name(const type *from, char *to, int64_t n)                               \
+    {                                                                                              \
+        type pattern[SLACK / sizeof(type)];                                                        \
+        for (size_t k = 0; k < SLACK / sizeof(type); k++)                                          \
+            pattern[k] = *from;                                                                    \
+        for (int64_t done = 0; done < n * (int64_t)sizeof(type); done += SLACK)                    \
+            memcpy(to + done, pattern, SLACK);                                                     \
     }
+REPEAT(8, uint8_t)
+REPEAT(16, ls__any16)
+REPEAT(32, ls__any32)
+REPEAT(64, ls__any64)
+
+static void copy_run(const void *from, int64_t step, char *to, int64_t n, size_t size)
+{
+    if (step)
+        memcpy(to, from, (size_t)n * size);
+    else if (size == 1)
+        repeat_8(from, to, n);
+    else if (size == 2)
+        repeat_16(from, to, n);
+    else if (size == 4)
+        repeat_32(from, to, n);
+    else
+        repeat_64(from, to, n);
 }
 
 /* Copies operand i of a block that starts at `from` out, stretched. */
@@ -203,7 +208,7 @@ static void copy_block(const ls__broadcast *p, const blocks *b, int i, const voi
 static void run_short(const ls__broadcast *p, ls__loop *loop, const void *const *in,
                       const size_t *in_size, char *out, size_t out_size)
 {
-    _Alignas(64) char buffer[LS__BROADCAST_OPERANDS][BLOCK * 8];
+    _Alignas(64) char buffer[LS__BROADCAST_OPERANDS][BLOCK * 8 + SLACK];
     blocks b = cut(p);
     int64_t index[LS__BROADCAST_RANK] = { 0 }, offset[LS__BROADCAST_OPERANDS] = { 0 };
     int64_t step[LS__BROADCAST_OPERANDS] = { 0 };
@@ -246,4 +251,3 @@ void ls__broadcast_run(const ls__broadcast *p, ls__loop *loop, const void *const
     else
         run_short(p, loop, in, in_size, out, out_size);
 }
-

@@ -64,8 +64,8 @@ static int64_t place(const shape *s, const shape *out, int64_t at)
     {                                                                                              \
         const T *a = in[0], *b = in[1], *c = in[2];                                                \
         for (int64_t i = 0; i < n; i++)                                                            \
-            ((T *)out)[i] = (T)(a[i * step[0]] + (T)1000003 * b[i * step[1]] +                     \
-                                (T)7 * c[i * step[2]]);                                            \
+            ((T *)out)[i] =                                                                        \
+                (T)(a[i * step[0]] + (T)1000003 * b[i * step[1]] + (T)7 * c[i * step[2]]);         \
     }
 LOOP(loop_8, uint64_t)
 LOOP(loop_4, uint32_t)

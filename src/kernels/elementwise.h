@@ -20,6 +20,7 @@
 /* Operands in order; "y" is the forward result. Result: bool for the
  * comparisons, logic and tests, else the operands' dtype. The unit tests walk
  * this list. */
+/* clang-format off */
 #define LS__FN_LIST(X)                                                                             \
     /* numbers: a, b */                                                                            \
     X(add, 2) X(sub, 2) X(mul, 2) X(div, 2) X(mod, 2) X(maximum, 2) X(minimum, 2)                  \
@@ -47,6 +48,7 @@ typedef enum ls__fn {
 #undef LS__FN_ENUM
     LS__FN_COUNT
 } ls__fn;
+/* clang-format on */
 
 #define LS__DTYPE_END (LS_BYTES + 1)
 

@@ -167,9 +167,10 @@ static ls_dtype result_of(ls__fn fn, ls_dtype dtype)
 /* Computed by a formula of our own, so not the reference's bits. */
 static bool is_approximate(ls__fn fn, ls_dtype dtype)
 {
-    static const ls__fn own[] = { LS__FN_pow,     LS__FN_exp,      LS__FN_log,       LS__FN_log1p,
-                                  LS__FN_rsqrt,   LS__FN_sin,      LS__FN_cos,       LS__FN_tanh,
-                                  LS__FN_erf,     LS__FN_sigmoid,  LS__FN_softplus,  LS__FN_gelu,
+    static const ls__fn own[] = { LS__FN_pow,       LS__FN_exp,       LS__FN_log,
+                                  LS__FN_log1p,     LS__FN_rsqrt,     LS__FN_sin,
+                                  LS__FN_cos,       LS__FN_tanh,      LS__FN_erf,
+                                  LS__FN_sigmoid,   LS__FN_softplus,  LS__FN_gelu,
                                   LS__FN_gelu_tanh, LS__FN_gelu_grad, LS__FN_gelu_tanh_grad };
     for (int i = 0; i < COUNT(own); i++)
         if (own[i] == fn)
@@ -218,8 +219,7 @@ static void fast_is_reference(void **unused)
 
 /* 4 units in the last place, but for the slopes of gelu, which cross zero: there
  * 4e-7 of 1 counts too. */
-static void check_accuracy(ls__fn fn, const float *x, const float *y, int64_t n,
-                           const char *where)
+static void check_accuracy(ls__fn fn, const float *x, const float *y, int64_t n, const char *where)
 {
     static double wide[2][N], exact[N];
     bool slope = fn == LS__FN_gelu_grad || fn == LS__FN_gelu_tanh_grad;
@@ -272,8 +272,8 @@ static void powers_of_special_numbers(void **unused)
         for (int64_t i = 0; i < count; i++) {
             double want = pow(a[i], b[i]);
             if (ulps(y[i], want) > 4 || (want == 0 && !signbit(y[i]) != !signbit(want)))
-                fail_msg("pow(%.9g, %.9g) is %.9g, should be %.9g (%s)", (double)a[i],
-                         (double)b[i], (double)y[i], want, builds[k].name);
+                fail_msg("pow(%.9g, %.9g) is %.9g, should be %.9g (%s)", (double)a[i], (double)b[i],
+                         (double)y[i], want, builds[k].name);
         }
     }
 }
@@ -307,7 +307,8 @@ static void check_same_bits(const build *b, ls__fn fn, ls_dtype dtype, ls__loop 
         return;
     /* Over its first operand. */
     memcpy(result[2], operand[0], N * size);
-    fast((const void *const[]){ result[2], operand[1], operand[2], operand[3] }, step, result[2], N);
+    fast((const void *const[]){ result[2], operand[1], operand[2], operand[3] }, step, result[2],
+         N);
     expect_same(out, result[0], result[2], N, functions[fn].name, "in place");
 }
 
@@ -358,10 +359,10 @@ static void casts_saturate(void **unused)
 {
     (void)unused;
     static const float x[] = { 3e9f, -3e9f, NAN, 1e20f, -1e20f, INFINITY, 255.9f, -0.9f, 2.7f };
-    static const int32_t i32[] = { INT32_MAX, INT32_MIN, 0, INT32_MAX, INT32_MIN, INT32_MAX,
-                                   255,       0,         2 };
-    static const int64_t i64[] = { 3000000000, -3000000000, 0, INT64_MAX, INT64_MIN, INT64_MAX,
-                                   255,        0,           2 };
+    static const int32_t i32[] = { INT32_MAX, INT32_MIN, 0, INT32_MAX, INT32_MIN,
+                                   INT32_MAX, 255,       0, 2 };
+    static const int64_t i64[] = { 3000000000, -3000000000, 0, INT64_MAX, INT64_MIN,
+                                   INT64_MAX,  255,         0, 2 };
     static const uint8_t u8[] = { 255, 0, 0, 255, 0, 255, 255, 0, 2 };
     const void *in[] = { x };
     int64_t step = 1;
@@ -391,8 +392,9 @@ static void integers_wrap(void **unused)
     static const struct {
         ls__fn fn;
         const int32_t *want;
-    } cases[] = { { LS__FN_add, sum }, { LS__FN_mul, product }, { LS__FN_div, quotient },
-                  { LS__FN_mod, rest } };
+    } cases[] = {
+        { LS__FN_add, sum }, { LS__FN_mul, product }, { LS__FN_div, quotient }, { LS__FN_mod, rest }
+    };
     const void *in[] = { a, b };
     int64_t step[] = { 1, 1 };
     for (int i = 0; i < COUNT(cases); i++) {

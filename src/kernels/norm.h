@@ -14,19 +14,19 @@
 #include "kernels/isa_select.h"
 
 /* One list of the kernels: X(name, parameters with T the element type). */
-#define LS__NORM_LIST(X, T)                                                                      \
-    /* Of no rows: zeros. */                                                                     \
-    X(batch_stats, (const T *x, T *mean, T *variance, int64_t rows, int64_t cols))               \
-    /* y = (x - mean) rstd scale + offset; all but x per column */                               \
-    X(batch_apply, (const T *x, const T *mean, const T *rstd, const T *scale, const T *offset,   \
-                    T *y, int64_t rows, int64_t cols))                                           \
-    /* The statistics depend on x. */                                                            \
-    X(batch_grad, (const T *x, const T *dy, const T *mean, const T *rstd, const T *scale, T *dx, \
-                   T *dscale, T *doffset, int64_t rows, int64_t cols))                           \
-    /* mean and rstd: one per row */                                                             \
-    X(layer, (const T *x, const T *scale, const T *offset, T epsilon, T *y, T *mean, T *rstd,    \
-              int64_t rows, int64_t cols))                                                       \
-    X(layer_grad, (const T *x, const T *dy, const T *mean, const T *rstd, const T *scale, T *dx, \
+#define LS__NORM_LIST(X, T)                                                                        \
+    /* Of no rows: zeros. */                                                                       \
+    X(batch_stats, (const T *x, T *mean, T *variance, int64_t rows, int64_t cols))                 \
+    /* y = (x - mean) rstd scale + offset; all but x per column */                                 \
+    X(batch_apply, (const T *x, const T *mean, const T *rstd, const T *scale, const T *offset,     \
+                    T *y, int64_t rows, int64_t cols))                                             \
+    /* The statistics depend on x. */                                                              \
+    X(batch_grad, (const T *x, const T *dy, const T *mean, const T *rstd, const T *scale, T *dx,   \
+                   T *dscale, T *doffset, int64_t rows, int64_t cols))                             \
+    /* mean and rstd: one per row */                                                               \
+    X(layer, (const T *x, const T *scale, const T *offset, T epsilon, T *y, T *mean, T *rstd,      \
+              int64_t rows, int64_t cols))                                                         \
+    X(layer_grad, (const T *x, const T *dy, const T *mean, const T *rstd, const T *scale, T *dx,   \
                    T *dscale, T *doffset, int64_t rows, int64_t cols))
 
 #define LS__NORM_F32(name, parameters) void ls__ref_norm_##name##_f32 parameters;

@@ -54,7 +54,7 @@ static void near(const float *got, const float *want, int64_t n, double toleranc
 
 static const ls__norm_fns reference = {
     ls__ref_norm_batch_stats_f32, ls__ref_norm_batch_apply_f32, ls__ref_norm_batch_grad_f32,
-    ls__ref_norm_layer_f32, ls__ref_norm_layer_grad_f32,
+    ls__ref_norm_layer_f32,       ls__ref_norm_layer_grad_f32,
 };
 
 /* Everything one table computes, in one array. */

@@ -72,29 +72,28 @@ void ls__ref_cumsum_f32(bool exclusive, bool reverse, const float *x, float *y, 
                         int64_t count, int64_t inner);
 void ls__ref_cumsum_f64(bool exclusive, bool reverse, const double *x, double *y, int64_t outer,
                         int64_t count, int64_t inner);
-void ls__ref_cumsum_i32(bool exclusive, bool reverse, const int32_t *x, int32_t *y,
-                        int64_t outer, int64_t count, int64_t inner);
-void ls__ref_cumsum_i64(bool exclusive, bool reverse, const int64_t *x, int64_t *y,
-                        int64_t outer, int64_t count, int64_t inner);
-void ls__ref_cumsum_u8(bool exclusive, bool reverse, const uint8_t *x, uint8_t *y,
-                       int64_t outer, int64_t count, int64_t inner);
+void ls__ref_cumsum_i32(bool exclusive, bool reverse, const int32_t *x, int32_t *y, int64_t outer,
+                        int64_t count, int64_t inner);
+void ls__ref_cumsum_i64(bool exclusive, bool reverse, const int64_t *x, int64_t *y, int64_t outer,
+                        int64_t count, int64_t inner);
+void ls__ref_cumsum_u8(bool exclusive, bool reverse, const uint8_t *x, uint8_t *y, int64_t outer,
+                       int64_t count, int64_t inner);
 
 /* The k largest of each of `rows` rows of n, largest first, ties by place; a
  * NaN is larger than any number. 0 <= k <= n. */
 void ls__ref_top_k_f32(const float *x, float *values, int64_t *places, int64_t rows, int64_t n,
                        int64_t k);
-void ls__ref_top_k_f64(const double *x, double *values, int64_t *places, int64_t rows,
-                       int64_t n, int64_t k);
-void ls__ref_top_k_i32(const int32_t *x, int32_t *values, int64_t *places, int64_t rows,
-                       int64_t n, int64_t k);
-void ls__ref_top_k_i64(const int64_t *x, int64_t *values, int64_t *places, int64_t rows,
-                       int64_t n, int64_t k);
-void ls__ref_top_k_u8(const uint8_t *x, uint8_t *values, int64_t *places, int64_t rows,
-                      int64_t n, int64_t k);
+void ls__ref_top_k_f64(const double *x, double *values, int64_t *places, int64_t rows, int64_t n,
+                       int64_t k);
+void ls__ref_top_k_i32(const int32_t *x, int32_t *values, int64_t *places, int64_t rows, int64_t n,
+                       int64_t k);
+void ls__ref_top_k_i64(const int64_t *x, int64_t *values, int64_t *places, int64_t rows, int64_t n,
+                       int64_t k);
+void ls__ref_top_k_u8(const uint8_t *x, uint8_t *values, int64_t *places, int64_t rows, int64_t n,
+                      int64_t k);
 
 /* Fast f32 over [outer, count, inner]. */
-typedef void ls__reduce_fn(const float *x, float *y, int64_t outer, int64_t count,
-                           int64_t inner);
+typedef void ls__reduce_fn(const float *x, float *y, int64_t outer, int64_t count, int64_t inner);
 typedef struct ls__reduce_fns {
     ls__reduce_fn *sum;
     ls__reduce_fn *max;

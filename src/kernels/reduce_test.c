@@ -85,10 +85,10 @@ static void fast_is_reference(void **state)
 {
     (void)state;
     static const int64_t sizes[][3] = {
-        { 1, 1, 1 },    { 0, 5, 3 },     { 2, 0, 3 },     { 3, 5, 0 },    { 7, 10, 1 },
-        { 9, 4096, 1 }, { 2, 4097, 1 },  { 1, 50001, 1 }, { 1, 9000, 3 }, { 1, 12300, 32 },
-        { 1, 64, 64 },  { 1, 4100, 300 }, { 2, 16, 129 }, { 1, 1, 500 },  { 3, 2, 128 },
-        { 1, 63, 65 },  { 5, 17, 2 },    { 1, 28672, 5 },
+        { 1, 1, 1 },    { 0, 5, 3 },      { 2, 0, 3 },     { 3, 5, 0 },    { 7, 10, 1 },
+        { 9, 4096, 1 }, { 2, 4097, 1 },   { 1, 50001, 1 }, { 1, 9000, 3 }, { 1, 12300, 32 },
+        { 1, 64, 64 },  { 1, 4100, 300 }, { 2, 16, 129 },  { 1, 1, 500 },  { 3, 2, 128 },
+        { 1, 63, 65 },  { 5, 17, 2 },     { 1, 28672, 5 },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         same_bits(sizes[i][0], sizes[i][1], sizes[i][2]);
@@ -236,9 +236,9 @@ static void top_k_is_a_stable_sort(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fast_is_reference),  cmocka_unit_test(sums_are_accurate),
-        cmocka_unit_test(any_set_of_axes),    cmocka_unit_test(awkward_values),
-        cmocka_unit_test(along_an_axis),      cmocka_unit_test(top_k_is_a_stable_sort),
+        cmocka_unit_test(fast_is_reference), cmocka_unit_test(sums_are_accurate),
+        cmocka_unit_test(any_set_of_axes),   cmocka_unit_test(awkward_values),
+        cmocka_unit_test(along_an_axis),     cmocka_unit_test(top_k_is_a_stable_sort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

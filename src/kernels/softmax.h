@@ -30,23 +30,23 @@ static inline int64_t ls__label(ls__labels labels, int64_t i)
 int64_t ls__labels_check(ls__labels labels, int64_t rows, int64_t n);
 
 /* One list of the kernels: X(name, parameters with T the element type). */
-#define LS__SOFTMAX_LIST(X, T)                                                                   \
-    X(softmax, (bool log, const T *x, T *y, int64_t outer, int64_t n, int64_t inner))            \
-    /* softmax: dx = y (dy - sum(y dy)); log: dx = dy - exp(y) sum(dy) */                        \
-    X(softmax_grad, (bool log, const T *y, const T *dy, T *dx, int64_t outer, int64_t n,         \
-                     int64_t inner))                                                             \
-    /* loss = -log p[label] */                                                                   \
-    X(sparse_xent, (const T *x, ls__labels labels, T *loss, T *p, int64_t rows, int64_t n))      \
-    /* dx = (p - onehot(label)) dloss */                                                         \
-    X(sparse_xent_grad, (const T *p, ls__labels labels, const T *dloss, T *dx, int64_t rows,     \
-                         int64_t n))                                                             \
-    /* loss = -sum(t log p), where t = 0 counts nothing */                                       \
-    X(xent, (const T *x, const T *t, T *loss, T *p, int64_t rows, int64_t n))                    \
-    /* dx = (p sum(t) - t) dloss */                                                              \
-    X(xent_grad, (const T *p, const T *t, const T *dloss, T *dx, int64_t rows, int64_t n))       \
-    /* y = max(x, 0) - x t + log(1 + exp(-|x|)) */                                               \
-    X(sigmoid_xent, (const T *x, const T *t, T *y, int64_t n))                                   \
-    /* y = mean((a - b)^2) of each row */                                                        \
+#define LS__SOFTMAX_LIST(X, T)                                                                     \
+    X(softmax, (bool log, const T *x, T *y, int64_t outer, int64_t n, int64_t inner))              \
+    /* softmax: dx = y (dy - sum(y dy)); log: dx = dy - exp(y) sum(dy) */                          \
+    X(softmax_grad,                                                                                \
+      (bool log, const T *y, const T *dy, T *dx, int64_t outer, int64_t n, int64_t inner))         \
+    /* loss = -log p[label] */                                                                     \
+    X(sparse_xent, (const T *x, ls__labels labels, T *loss, T *p, int64_t rows, int64_t n))        \
+    /* dx = (p - onehot(label)) dloss */                                                           \
+    X(sparse_xent_grad,                                                                            \
+      (const T *p, ls__labels labels, const T *dloss, T *dx, int64_t rows, int64_t n))             \
+    /* loss = -sum(t log p), where t = 0 counts nothing */                                         \
+    X(xent, (const T *x, const T *t, T *loss, T *p, int64_t rows, int64_t n))                      \
+    /* dx = (p sum(t) - t) dloss */                                                                \
+    X(xent_grad, (const T *p, const T *t, const T *dloss, T *dx, int64_t rows, int64_t n))         \
+    /* y = max(x, 0) - x t + log(1 + exp(-|x|)) */                                                 \
+    X(sigmoid_xent, (const T *x, const T *t, T *y, int64_t n))                                     \
+    /* y = mean((a - b)^2) of each row */                                                          \
     X(mse, (const T *a, const T *b, T *y, int64_t rows, int64_t n))
 
 #define LS__SOFTMAX_F32(name, parameters) void ls__ref_##name##_f32 parameters;

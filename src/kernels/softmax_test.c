@@ -75,9 +75,9 @@ static int64_t run_all(const ls__softmax_fns *f, const float *x, const float *t,
 }
 
 static const ls__softmax_fns reference = {
-    ls__ref_softmax_f32,      ls__ref_softmax_grad_f32, ls__ref_sparse_xent_f32,
-    ls__ref_sparse_xent_grad_f32, ls__ref_xent_f32,     ls__ref_xent_grad_f32,
-    ls__ref_sigmoid_xent_f32, ls__ref_mse_f32,
+    ls__ref_softmax_f32,          ls__ref_softmax_grad_f32, ls__ref_sparse_xent_f32,
+    ls__ref_sparse_xent_grad_f32, ls__ref_xent_f32,         ls__ref_xent_grad_f32,
+    ls__ref_sigmoid_xent_f32,     ls__ref_mse_f32,
 };
 
 static void compare(int64_t outer, int64_t n, int64_t inner, float size)

@@ -16,8 +16,7 @@ typedef struct attention_attrs {
 } attention_attrs;
 
 static const ls_attr attention_attr_list[] = { LS_ATTR_INT(attention_attrs, causal),
-                                               LS_ATTR_FLOAT(attention_attrs, scale),
-                                               LS_ATTR_END };
+                                               LS_ATTR_FLOAT(attention_attrs, scale), LS_ATTR_END };
 
 static double scale_of(const attention_attrs *a, int64_t width)
 {
@@ -73,8 +72,9 @@ static ls__attention_shape heads(const ls_call *c)
 {
     const attention_attrs *a = c->attrs;
     const ls__spec *q = c->in[0], *k = c->in[1], *v = c->in[2];
-    ls__attention_shape s = { 1, dim(q, 2), dim(k, 2), dim(q, 1), dim(v, 1), a->causal != 0,
-                              scale_of(a, dim(q, 1)) };
+    ls__attention_shape s = {
+        1, dim(q, 2), dim(k, 2), dim(q, 1), dim(v, 1), a->causal != 0, scale_of(a, dim(q, 1))
+    };
     for (int i = 0; i < q->rank - 2; i++)
         s.batch *= q->dims[i];
     return s;
@@ -99,8 +99,7 @@ static ls_tensor *probabilities(ls_tensor *q, ls_tensor *k, const attention_attr
         int64_t t = ls_dim(q, -2);
         ls_tensor *row = ls_cumsum(ls_ones(LS_I64, LS_DIMS(t, 1)), 0, false, false);
         ls_tensor *key = ls_cumsum(ls_ones(LS_I64, LS_DIMS(1, t)), 1, false, false);
-        scores = ls_where(ls_less_equal(key, row), scores,
-                          ls_scalar(ls_dtype_of(q), -INFINITY));
+        scores = ls_where(ls_less_equal(key, row), scores, ls_scalar(ls_dtype_of(q), -INFINITY));
     }
     return ls_softmax(scores, -1);
 }
@@ -120,8 +119,7 @@ static ls_status attention_grad_shape(ls_call *c)
         return st;
     ls__attention_shape s = heads(c);
     for (int i = 3; i < 5; i++)
-        if (c->in[i]->dtype != q->dtype ||
-            ls__spec_count(c->in[i]) != s.batch * s.t * s.dv)
+        if (c->in[i]->dtype != q->dtype || ls__spec_count(c->in[i]) != s.batch * s.t * s.dv)
             return ls_call_fail(c, LS_SHAPE, "input %d has not the shape of the result", i);
     if (c->in[5]->dtype != saved_dtype(q->dtype) || ls__spec_count(c->in[5]) != s.batch * s.t)
         return ls_call_fail(c, LS_SHAPE, "input 5 wants one number per query");
@@ -139,8 +137,8 @@ static ls_status attention_grad_kernel(ls_call *c)
         return LS__PICK(ls__attention_table)
             ->attention_grad(&s, in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2],
                              c->scratch);
-    ls__ref_attention_grad_f64(&s, in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1],
-                               out[2], c->scratch);
+    ls__ref_attention_grad_f64(&s, in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2],
+                               c->scratch);
     return LS_OK;
 }
 

@@ -79,8 +79,8 @@ static ls_status batch_norm_grad_kernel(ls_call *c)
     void *const *out = c->out_data;
     int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
-        ls__ref_norm_batch_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2],
-                                    rows, cols);
+        ls__ref_norm_batch_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows,
+                                    cols);
     else
         LS__PICK(ls__norm_table)
             ->batch_grad(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows, cols);
@@ -149,8 +149,8 @@ static void run_f64(ls_call *c, int64_t rows, int64_t cols)
     ls__ref_norm_batch_stats_f64(x, mean, variance, rows, cols);
     for (int64_t i = 0; i < cols; i++)
         rstd[i] = 1.0 / sqrt(variance[i] + epsilon);
-    ls__ref_norm_batch_apply_f64(x, mean, rstd, c->in_data[1], c->in_data[2], c->out_data[0],
-                                 rows, cols);
+    ls__ref_norm_batch_apply_f64(x, mean, rstd, c->in_data[1], c->in_data[2], c->out_data[0], rows,
+                                 cols);
     memcpy(c->out_data[3], mean, (size_t)cols * sizeof *mean);
 }
 
@@ -238,7 +238,7 @@ ls_value *ls_batch_norm(ls_tensor *x, ls_tensor *scale, ls_tensor *offset, doubl
     return ls__call(&batch_norm, &attrs, 3, in, 0, NULL, out) ? NULL : ls_tensors(3, out);
 }
 
-/* ---- batch_norm_inference ---------------------------------------------------------------------- */
+/* ---- batch_norm_inference -------------------------------------------------------------- */
 
 static ls_status inference_shape(ls_call *c)
 {
@@ -261,8 +261,7 @@ static ls_status inference_kernel(ls_call *c)
         double *rstd = c->scratch;
         for (int64_t i = 0; i < cols; i++)
             rstd[i] = 1.0 / sqrt(variance[i] + epsilon);
-        ls__ref_norm_batch_apply_f64(in[0], in[3], rstd, in[1], in[2], c->out_data[0], rows,
-                                     cols);
+        ls__ref_norm_batch_apply_f64(in[0], in[3], rstd, in[1], in[2], c->out_data[0], rows, cols);
         return LS_OK;
     }
     const float *variance = in[4];
@@ -322,5 +321,5 @@ ls_tensor *ls_batch_norm_inference(ls_tensor *x, ls_tensor *scale, ls_tensor *of
     return ls__call(&batch_norm_inference, &attrs, 5, in, 0, NULL, &out) ? NULL : out;
 }
 
-const ls_op *const ls__rows_batch_norm[] = { &batch_norm, &batch_norm_inference,
-                                             &batch_norm_grad, NULL };
+const ls_op *const ls__rows_batch_norm[] = { &batch_norm, &batch_norm_inference, &batch_norm_grad,
+                                             NULL };

@@ -44,9 +44,10 @@ static ls_status check_divisor(const ls_call *c)
         return LS_OK;
     const ls__spec *b = c->in[1];
     int64_t at = ls__first_zero(b->dtype, c->in_data[1], ls__spec_count(b));
-    return at < 0 ? LS_OK
-                  : ls_call_fail(c, LS_INVALID, "integer division by zero: element %lld of the "
-                                 "divisor is 0", (long long)at);
+    if (at < 0)
+        return LS_OK;
+    return ls_call_fail(c, LS_INVALID, "division by zero: element %lld of the divisor is 0",
+                        (long long)at);
 }
 
 static ls_status div_kernel(ls_call *c)

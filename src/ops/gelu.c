@@ -72,8 +72,8 @@ static ls_status gelu_gradient(ls_grad *g)
 {
     if (!ls_grad_wanted(g, 0))
         return LS_OK;
-    return ls_grad_give(g, 0, ls__call2(&gelu_grad_row, ls_grad_attrs(g), ls_grad_input(g, 0),
-                                        ls_grad_output(g, 0)));
+    ls_tensor *x = ls_grad_input(g, 0), *dy = ls_grad_output(g, 0);
+    return ls_grad_give(g, 0, ls__call2(&gelu_grad_row, ls_grad_attrs(g), x, dy));
 }
 
 static const ls_op gelu_row = { .size = sizeof(ls_op),

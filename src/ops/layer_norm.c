@@ -75,8 +75,8 @@ static ls_status layer_norm_grad_kernel(ls_call *c)
     void *const *out = c->out_data;
     int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
-        ls__ref_norm_layer_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2],
-                                    rows, cols);
+        ls__ref_norm_layer_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows,
+                                    cols);
     else
         LS__PICK(ls__norm_table)
             ->layer_grad(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows, cols);

@@ -131,8 +131,7 @@ static ls_status sparse_grad_kernel(ls_call *c)
     if (st)
         return st;
     if (c->in[0]->dtype == LS_F64)
-        ls__ref_sparse_xent_grad_f64(c->in_data[0], labels, c->in_data[2], c->out_data[0], rows,
-                                     n);
+        ls__ref_sparse_xent_grad_f64(c->in_data[0], labels, c->in_data[2], c->out_data[0], rows, n);
     else
         LS__PICK(ls__softmax_table)
             ->sparse_xent_grad(c->in_data[0], labels, c->in_data[2], c->out_data[0], rows, n);
@@ -231,8 +230,7 @@ static ls_status dense_grad_kernel(ls_call *c)
 {
     int64_t rows = rows_of(c->in[0]), n = classes_of(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
-        ls__ref_xent_grad_f64(c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0], rows,
-                              n);
+        ls__ref_xent_grad_f64(c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0], rows, n);
     else
         LS__PICK(ls__softmax_table)
             ->xent_grad(c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0], rows, n);
@@ -340,8 +338,7 @@ static ls_status sigmoid_kernel(ls_call *c)
     if (c->in[0]->dtype == LS_F64)
         ls__ref_sigmoid_xent_f64(c->in_data[0], c->in_data[1], c->out_data[0], n);
     else
-        LS__PICK(ls__softmax_table)
-            ->sigmoid_xent(c->in_data[0], c->in_data[1], c->out_data[0], n);
+        LS__PICK(ls__softmax_table)->sigmoid_xent(c->in_data[0], c->in_data[1], c->out_data[0], n);
     return LS_OK;
 }
 

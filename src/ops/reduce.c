@@ -193,27 +193,27 @@ static ls_status extreme_gradient(ls_grad *g)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-#define ROW(op, rule, its_flags, its_gradient)                                                   \
-    static const ls_op op##_row = {                                                              \
-        .size = sizeof(ls_op),                                                                   \
-        .name = #op,                                                                             \
-        .inputs = 1,                                                                             \
-        .outputs = 1,                                                                            \
-        .flags = its_flags,                                                                      \
-        .attr_size = sizeof(reduce_attrs),                                                       \
-        .attrs = reduce_attr_list,                                                               \
-        .shape = rule,                                                                           \
-        .kernel = op##_kernel,                                                                   \
-        .gradient = its_gradient,                                                                \
-    };                                                                                           \
-                                                                                                 \
-    ls_tensor *ls_##op(ls_tensor *x, int count, const int64_t *axes, bool keep)                  \
-    {                                                                                            \
-        reduce_attrs attrs = { .keep = keep };                                                   \
-        attrs.axes.count = -1;                                                                   \
-        if (count != -1 && ls__ints(&attrs.axes, #op, "axes", count, axes))                      \
-            return NULL;                                                                         \
-        return ls__call1(&op##_row, &attrs, x);                                                  \
+#define ROW(op, rule, its_flags, its_gradient)                                                     \
+    static const ls_op op##_row = {                                                                \
+        .size = sizeof(ls_op),                                                                     \
+        .name = #op,                                                                               \
+        .inputs = 1,                                                                               \
+        .outputs = 1,                                                                              \
+        .flags = its_flags,                                                                        \
+        .attr_size = sizeof(reduce_attrs),                                                         \
+        .attrs = reduce_attr_list,                                                                 \
+        .shape = rule,                                                                             \
+        .kernel = op##_kernel,                                                                     \
+        .gradient = its_gradient,                                                                  \
+    };                                                                                             \
+                                                                                                   \
+    ls_tensor *ls_##op(ls_tensor *x, int count, const int64_t *axes, bool keep)                    \
+    {                                                                                              \
+        reduce_attrs attrs = { .keep = keep };                                                     \
+        attrs.axes.count = -1;                                                                     \
+        if (count != -1 && ls__ints(&attrs.axes, #op, "axes", count, axes))                        \
+            return NULL;                                                                           \
+        return ls__call1(&op##_row, &attrs, x);                                                    \
     }
 
 ROW(sum, shape_of_numbers, LS_OP_BF16_AS_F32, sum_gradient)

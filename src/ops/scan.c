@@ -173,8 +173,8 @@ static ls_status cumsum_kernel(ls_call *c)
 static ls_status cumsum_gradient(ls_grad *g)
 {
     const cumsum_attrs *a = ls_grad_attrs(g);
-    return ls_grad_give(g, 0, ls_cumsum(ls_grad_output(g, 0), (int)a->axis, a->exclusive != 0,
-                                        a->reverse == 0));
+    return ls_grad_give(
+        g, 0, ls_cumsum(ls_grad_output(g, 0), (int)a->axis, a->exclusive != 0, a->reverse == 0));
 }
 
 static const ls_op cumsum = {

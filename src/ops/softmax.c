@@ -169,14 +169,15 @@ static ls_status log_softmax_kernel(ls_call *c)
 
 static ls_status softmax_gradient(ls_grad *g)
 {
-    return ls_grad_give(g, 0, softmax_grad_of(ls_grad_result(g, 0), ls_grad_output(g, 0),
-                                              axis_of(g)));
+    return ls_grad_give(g, 0,
+                        softmax_grad_of(ls_grad_result(g, 0), ls_grad_output(g, 0), axis_of(g)));
 }
 
 static ls_status log_softmax_gradient(ls_grad *g)
 {
-    return ls_grad_give(g, 0, ls__call2(&log_softmax_grad, ls_grad_attrs(g), ls_grad_result(g, 0),
-                                        ls_grad_output(g, 0)));
+    return ls_grad_give(
+        g, 0,
+        ls__call2(&log_softmax_grad, ls_grad_attrs(g), ls_grad_result(g, 0), ls_grad_output(g, 0)));
 }
 
 static const ls_op softmax = {
@@ -217,5 +218,5 @@ ls_tensor *ls_log_softmax(ls_tensor *x, int axis)
     return ls__call1(&log_softmax, &attrs, x);
 }
 
-const ls_op *const ls__rows_softmax[] = { &softmax, &log_softmax, &softmax_grad,
-                                          &log_softmax_grad, NULL };
+const ls_op *const ls__rows_softmax[] = { &softmax, &log_softmax, &softmax_grad, &log_softmax_grad,
+                                          NULL };

@@ -47,7 +47,7 @@ static ls_status test_shape(ls_call *c)
 #define DY ls_grad_input(g, 1)
 #define BACKWARD(op, for_y)                                                                        \
     static ls_status op##_gradient(ls_grad *g);                                                    \
-    ROW(op, 2, ls__backward_shape, op##_gradient)                                                      \
+    ROW(op, 2, ls__backward_shape, op##_gradient)                                                  \
     static ls_status op##_gradient(ls_grad *g)                                                     \
     {                                                                                              \
         ls_tensor *dd = ls_grad_output(g, 0);                                                      \
@@ -128,9 +128,9 @@ STEP(isfinite, test_shape)
 STEP(isnan, test_shape)
 
 const ls_op *const ls__rows_unary[] = {
-    &neg_row,       &abs_row,      &square_row,       &relu_row,     &exp_row,      &log_row,
-    &log1p_row,     &sqrt_row,     &rsqrt_row,        &sin_row,      &cos_row,      &tanh_row,
-    &sigmoid_row,   &softplus_row, &erf_row,          &sign_row,     &floor_row,    &ceil_row,
-    &round_row,     &isfinite_row, &isnan_row,        &relu_grad_row, &tanh_grad_row,
-    &sigmoid_grad_row, NULL
+    &neg_row,   &abs_row,       &square_row,    &relu_row,         &exp_row,
+    &log_row,   &log1p_row,     &sqrt_row,      &rsqrt_row,        &sin_row,
+    &cos_row,   &tanh_row,      &sigmoid_row,   &softplus_row,     &erf_row,
+    &sign_row,  &floor_row,     &ceil_row,      &round_row,        &isfinite_row,
+    &isnan_row, &relu_grad_row, &tanh_grad_row, &sigmoid_grad_row, NULL
 };

@@ -63,8 +63,18 @@ static ls_status read_job(const char *whole, const char *name, ls__device_name *
         fine = isalnum((unsigned char)name[i]) || name[i] == '_';
     if (!fine)
         return bad(whole, "a job is a name of letters, digits and _");
+    if (out->job[0])
+        return bad(whole, "a field is given twice");
     memcpy(out->job, name, length + 1);
     return LS_OK;
+}
+
+/* replica and task: once each. */
+static ls_status read_field(const char *whole, const char *number, const char *wants, int *out)
+{
+    if (*out >= 0)
+        return bad(whole, "a field is given twice");
+    return read_number(number, out) ? LS_OK : bad(whole, wants);
 }
 
 static ls_status read_part(const char *whole, const char *part, ls__device_name *out)
@@ -72,9 +82,9 @@ static ls_status read_part(const char *whole, const char *part, ls__device_name 
     if (strncasecmp(part, "job:", 4) == 0)
         return read_job(whole, part + 4, out);
     if (strncasecmp(part, "replica:", 8) == 0)
-        return read_number(part + 8, &out->replica) ? LS_OK : bad(whole, "replica wants a number");
+        return read_field(whole, part + 8, "replica wants a number", &out->replica);
     if (strncasecmp(part, "task:", 5) == 0)
-        return read_number(part + 5, &out->task) ? LS_OK : bad(whole, "task wants a number");
+        return read_field(whole, part + 5, "task wants a number", &out->task);
     if (strncasecmp(part, "device:", 7) == 0)
         return read_type(whole, part + 7, out);
     return read_type(whole, part, out);

@@ -127,8 +127,9 @@ ls_tensor *ls_from_strings(int rank, const int64_t *dims, const void *const *str
             ls__fail(LS_INVALID, "ls_from_strings: string %zu is NULL", i);
             return NULL;
         }
-        if (__builtin_add_overflow(bytes, (lengths ? lengths[i] : strlen(strings[i])) + 1,
-                                   &bytes)) {
+        size_t length = lengths ? lengths[i] : strlen(strings[i]);
+        if (__builtin_add_overflow(bytes, length, &bytes) ||
+            __builtin_add_overflow(bytes, (size_t)1, &bytes)) {
             ls__fail_memory("ls_from_strings", SIZE_MAX);
             return NULL;
         }

@@ -92,8 +92,8 @@ static bool put(case_tensor *t, int64_t i, const char *word)
 
 static ls_dtype dtype_named(const char *name, size_t length)
 {
-#define MATCH(dtype, value, text, bytes)                                                         \
-    if (length == strlen(text) && !strncmp(name, text, length))                                  \
+#define MATCH(dtype, value, text, bytes)                                                           \
+    if (length == strlen(text) && !strncmp(name, text, length))                                    \
         return dtype;
     LS_DTYPE_LIST(MATCH)
 #undef MATCH
@@ -138,8 +138,7 @@ static bool read_tensor(char **rest, case_tensor *t)
     for (; word; word = strtok_r(NULL, " ", rest), i++)
         if (i == t->count || !put(t, i, word))
             return i == t->count ? case_fail("more than %lld elements", (long long)i) : false;
-    return i == t->count ||
-           case_fail("%lld elements, not %lld", (long long)i, (long long)t->count);
+    return i == t->count || case_fail("%lld elements, not %lld", (long long)i, (long long)t->count);
 }
 
 static bool read_indexed(char **rest, case_tensor *t)
@@ -161,10 +160,10 @@ static bool copy_word(char *to, size_t room, const char *word)
 
 static bool status_named(const char *name, ls_status *out)
 {
-#define MATCH(status, value, scope, text)                                                        \
-    if (name && !strcmp(name, #status)) {                                                        \
-        *out = status;                                                                           \
-        return true;                                                                             \
+#define MATCH(status, value, scope, text)                                                          \
+    if (name && !strcmp(name, #status)) {                                                          \
+        *out = status;                                                                             \
+        return true;                                                                               \
     }
     LS_STATUS_LIST(MATCH)
 #undef MATCH

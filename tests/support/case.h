@@ -30,8 +30,7 @@
  * the status and what the error's text or hint must contain: words, or phrases
  * in quotes.
  *
- * A case names a row, or a public function that is made of rows (ls_dense...),
- * listed in case_call.c.
+ * A case names a row, or a public function that is made of rows (ls_dense...).
  */
 #ifndef LS__TESTS_CASE_H
 #define LS__TESTS_CASE_H
@@ -107,6 +106,15 @@ bool case_known(const char *op);
  * The other makes the inputs too and writes them to `inputs`. */
 ls_value *case_call(const test_case *c, int count, ls_tensor *const *inputs);
 ls_value *case_run(const test_case *c, ls_tensor **inputs);
+
+/* The same through the public function of that name, ls_OP, which packs the
+ * attributes itself (case_functions.c lists them). */
+bool case_has_function(const char *op);
+ls_value *case_call_function(const test_case *c, int count, ls_tensor *const *inputs);
+
+/* What an attribute's text says. */
+int64_t case_to_int(const char *text);
+void case_to_ints(const char *text, ls_ints *out);
 
 /* ---- asking -------------------------------------------------------------- */
 

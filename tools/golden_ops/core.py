@@ -9,6 +9,10 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import numpy as np
 import tensorflow as tf
 
+# One thread, so that sums have one order.
+tf.config.threading.set_intra_op_parallelism_threads(1)
+tf.config.threading.set_inter_op_parallelism_threads(1)
+
 BF16 = tf.bfloat16.as_numpy_dtype
 NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64,
          "u8": np.uint8, "bool": np.bool_, "bf16": BF16}

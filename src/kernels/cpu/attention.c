@@ -151,8 +151,8 @@ static void dscores_row(const float *p, float *ds, float delta, int64_t n)
 }
 
 static ls_status backward_block(const head *h, int64_t from, const float *q, const float *k,
-                                const float *v, const float *dy, const float *y,
-                                const float *lse, float *dq, float *dk, float *dv)
+                                const float *v, const float *dy, const float *y, const float *lse,
+                                float *dq, float *dk, float *dv)
 {
     const ls__attention_shape *a = h->a;
     int64_t seen, rows = block_rows(a, from, &seen);
@@ -167,8 +167,7 @@ static ls_status backward_block(const head *h, int64_t from, const float *q, con
         int64_t row = from + i, n = a->causal ? row + 1 : seen;
         float *p = h->scores + i * seen, *ds = h->dscores + i * seen;
         ls__row_exp_own(p, 1.0f, lse[row], rounded(n, seen));
-        dscores_row(p, ds, ls__row_dot(dy + row * a->dv, y + row * a->dv, a->dv),
-                    rounded(n, seen));
+        dscores_row(p, ds, ls__row_dot(dy + row * a->dv, y + row * a->dv, a->dv), rounded(n, seen));
         zero(p + n, seen - n);
         zero(ds + n, seen - n);
     }
@@ -182,8 +181,8 @@ static ls_status backward_block(const head *h, int64_t from, const float *q, con
 }
 
 static ls_status attention_grad(const ls__attention_shape *a, const float *q, const float *k,
-                                const float *v, const float *dy, const float *y,
-                                const float *lse, float *dq, float *dk, float *dv, float *scratch)
+                                const float *v, const float *dy, const float *y, const float *lse,
+                                float *dq, float *dk, float *dv, float *scratch)
 {
     if (a->t == 0) {
         zero(dk, a->batch * a->s * a->d);
@@ -196,9 +195,9 @@ static ls_status attention_grad(const ls__attention_shape *a, const float *q, co
         int64_t at_q = b * a->t * a->d, at_k = b * a->s * a->d, at_v = b * a->s * a->dv;
         int64_t at_y = b * a->t * a->dv;
         for (int64_t from = last; from >= 0; from -= LS__ATTENTION_BLOCK) {
-            ls_status st = backward_block(&h, from, q + at_q, k + at_k, v + at_v, dy + at_y,
-                                          y + at_y, lse + b * a->t, dq + at_q, dk + at_k,
-                                          dv + at_v);
+            ls_status st =
+                backward_block(&h, from, q + at_q, k + at_k, v + at_v, dy + at_y, y + at_y,
+                               lse + b * a->t, dq + at_q, dk + at_k, dv + at_v);
             if (st)
                 return st;
         }

@@ -14,7 +14,7 @@
 #define FLOATS(s, T, fn)                                                                           \
     LS__LOOP2(add_##s, T, T, a + b)                                                                \
     LS__LOOP2(sub_##s, T, T, a - b)                                                                \
-    LS__LOOP2(mul_##s, T, T, a * b)                                                                \
+    LS__LOOP2(mul_##s, T, T, (a * b))                                                              \
     LS__LOOP2(div_##s, T, T, a / b)                                                                \
     LS__LOOP2(maximum_##s, T, T, ((a > b) | (a != a)) ? a : b)                                     \
     LS__LOOP2(minimum_##s, T, T, ((a < b) | (a != a)) ? a : b)                                     \
@@ -27,7 +27,7 @@
     LS__LOOP1(neg_##s, T, T, -a)                                                                   \
     LS__LOOP1(abs_##s, T, T, fn(fabs)(a))                                                          \
     LS__LOOP1(sign_##s, T, T, a > 0 ? (T)1 : a < 0 ? (T)-1 : a)                                    \
-    LS__LOOP1(square_##s, T, T, a *a)                                                              \
+    LS__LOOP1(square_##s, T, T, (a * a))                                                           \
     LS__LOOP1(relu_##s, T, T, a <= 0 ? (T)0 : a)                                                   \
     LS__LOOP1(sqrt_##s, T, T, fn(sqrt)(a))                                                         \
     LS__LOOP1(rsqrt_##s, T, T, (T)1 / fn(sqrt)(a))                                                 \
@@ -37,8 +37,8 @@
     LS__LOOP1(isfinite_##s, T, uint8_t, fn(fabs)(a) < (T)LS__INFF)                                 \
     LS__LOOP1(isnan_##s, T, uint8_t, a != a)                                                       \
     LS__LOOP2(relu_grad_##s, T, T, a > 0 ? b : (T)0)                                               \
-    LS__LOOP2(tanh_grad_##s, T, T, b *((T)1 - a * a))                                              \
-    LS__LOOP2(sigmoid_grad_##s, T, T, b *(a * ((T)1 - a)))
+    LS__LOOP2(tanh_grad_##s, T, T, (b * ((T)1 - a * a)))                                           \
+    LS__LOOP2(sigmoid_grad_##s, T, T, (b * (a * ((T)1 - a))))
 
 #define NAME_F32(base) __builtin_##base##f
 #define NAME_F64(base) __builtin_##base
@@ -67,8 +67,8 @@ FLOATS(f64, double, NAME_F64)
             LS__EACH                                                                               \
             {                                                                                      \
                 T a = x[i * step[0]];                                                              \
-                y[i] = ((a >= low[i * step[2]]) & (a <= high[i * step[3]])) ? dy[i * step[1]]      \
-                                                                            : (T)0;                \
+                y[i] =                                                                             \
+                    ((a >= low[i * step[2]]) & (a <= high[i * step[3]])) ? dy[i * step[1]] : (T)0; \
             }                                                                                      \
     }
 CLIPS(f32, float)
@@ -86,8 +86,8 @@ LS__LOOP1(sigmoid_f32, float, float, ls__sigmoidf(a))
 LS__LOOP1(softplus_f32, float, float, ls__softplusf(a))
 LS__LOOP1(gelu_f32, float, float, ls__geluf(a))
 LS__LOOP1(gelu_tanh_f32, float, float, ls__gelu_tanhf(a))
-LS__LOOP2(gelu_grad_f32, float, float, b *ls__gelu_slopef(a))
-LS__LOOP2(gelu_tanh_grad_f32, float, float, b *ls__gelu_tanh_slopef(a))
+LS__LOOP2(gelu_grad_f32, float, float, (b * ls__gelu_slopef(a)))
+LS__LOOP2(gelu_tanh_grad_f32, float, float, (b * ls__gelu_tanh_slopef(a)))
 LS__LOOP1(sin_near_f32, float, float, ls__sinf(a))
 LS__LOOP1(cos_near_f32, float, float, ls__cosf(a))
 
@@ -164,7 +164,7 @@ WHERE(2, ls__any16)
 WHERE(4, ls__any32)
 WHERE(8, ls__any64)
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------- */
 
 #define BOTH(f) [LS__FN_##f] = { [LS_F32] = f##_f32, [LS_F64] = f##_f64 }
 #define F32(f) [LS__FN_##f] = { [LS_F32] = f##_f32 }

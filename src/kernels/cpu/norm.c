@@ -26,9 +26,9 @@ typedef struct columns {
 } columns;
 
 /* Adds row r of a strip to one lane of each sum. */
-static inline __attribute__((always_inline)) void
-add_row(enum what what, const columns *m, int64_t r, int64_t at, int64_t w, float *restrict sum,
-        float *restrict dot)
+static inline __attribute__((always_inline)) void add_row(enum what what, const columns *m,
+                                                          int64_t r, int64_t at, int64_t w,
+                                                          float *restrict sum, float *restrict dot)
 {
     const float *x = m->x + r * m->cols + at;
     const float *dy = what == SQUARES ? NULL : m->dy + r * m->cols + at;
@@ -46,9 +46,9 @@ add_row(enum what what, const columns *m, int64_t r, int64_t at, int64_t w, floa
 }
 
 /* Rows [from, to) of a strip; leaves the sums in lane 0. */
-static inline __attribute__((always_inline)) void
-add_block(enum what what, const columns *m, int64_t from, int64_t to, int64_t at, int64_t w,
-          float *sum, float *dot)
+static inline __attribute__((always_inline)) void add_block(enum what what, const columns *m,
+                                                            int64_t from, int64_t to, int64_t at,
+                                                            int64_t w, float *sum, float *dot)
 {
     memset(sum, 0, (size_t)(LS__SUM_LANES * w) * sizeof *sum);
     memset(dot, 0, (size_t)(LS__SUM_LANES * w) * sizeof *dot);
@@ -61,8 +61,8 @@ add_block(enum what what, const columns *m, int64_t from, int64_t to, int64_t at
         }
 }
 
-static inline __attribute__((always_inline)) void
-add_columns(enum what what, const columns *m, float *sum, float *dot)
+static inline __attribute__((always_inline)) void add_columns(enum what what, const columns *m,
+                                                              float *sum, float *dot)
 {
     float sums[LS__SUM_LANES * STRIP], dots[LS__SUM_LANES * STRIP];
     float nodes[LS__SUM_LEVELS * 2 * STRIP];
@@ -137,8 +137,7 @@ static void batch_grad(const float *x, const float *dy, const float *mean, const
             const float *x_row = x + r * cols + at, *dy_row = dy + r * cols + at;
             float *restrict to = dx + r * cols + at;
             for (int64_t i = 0; i < w; i++)
-                to[i] = factor[i]
-                        * ((dy_row[i] - sum[i]) - (x_row[i] - mean[at + i]) * dot[i]);
+                to[i] = factor[i] * ((dy_row[i] - sum[i]) - (x_row[i] - mean[at + i]) * dot[i]);
         }
     }
 }
@@ -151,7 +150,8 @@ static float squares_row(const float *x, float mean, int64_t n)
     ls__lanes sum = { 0 };
     int64_t i = 0;
     for (; i + LS__SUM_LANES <= n; i += LS__SUM_LANES)
-        LS__EACH_PART(p) {
+        LS__EACH_PART(p)
+        {
             ls__part d = LS__PART_OF(x + i, p) - mean;
             sum.at[p] += d * d;
         }
@@ -183,7 +183,8 @@ static void dots_row(const float *x, const float *dy, const float *scale, float 
     ls__lanes a = { 0 }, b = { 0 };
     int64_t i = 0;
     for (; i + LS__SUM_LANES <= n; i += LS__SUM_LANES)
-        LS__EACH_PART(p) {
+        LS__EACH_PART(p)
+        {
             ls__part d = LS__PART_OF(dy + i, p) * LS__PART_OF(scale + i, p);
             a.at[p] += d;
             b.at[p] += d * (LS__PART_OF(x + i, p) - mean);

@@ -116,39 +116,39 @@ static void sum(const float *x, float *y, int64_t outer, int64_t count, int64_t 
 
 #define EXTREMES 64
 
-#define EXTREME(name, before, worst)                                                       \
-    static void name##_into(float *restrict to, const float *restrict x, int64_t n)       \
-    {                                                                                      \
-        for (int64_t i = 0; i < n; i++)                                                    \
-            to[i] = x[i] before to[i] || x[i] != x[i] ? x[i] : to[i];                      \
-    }                                                                                      \
-                                                                                           \
-    static float name##_row(const float *x, int64_t n)                                     \
-    {                                                                                      \
-        float best[EXTREMES];                                                              \
-        for (int j = 0; j < EXTREMES; j++)                                                 \
-            best[j] = worst;                                                               \
-        int64_t i = 0;                                                                     \
-        for (; i + EXTREMES <= n; i += EXTREMES)                                           \
-            name##_into(best, x + i, EXTREMES);                                            \
-        name##_into(best, x + i, n - i);                                                   \
-        for (int gap = EXTREMES / 2; gap; gap /= 2)                                        \
-            name##_into(best, best + gap, gap);                                            \
-        return best[0];                                                                    \
-    }                                                                                      \
-                                                                                           \
-    static void name(const float *x, float *y, int64_t outer, int64_t count, int64_t inner) \
-    {                                                                                      \
-        for (int64_t o = 0; o < outer; o++, y += inner) {                                  \
-            if (inner == 1) {                                                              \
-                *y = name##_row(x + o * count, count);                                     \
-                continue;                                                                  \
-            }                                                                              \
-            for (int64_t i = 0; i < inner; i++)                                            \
-                y[i] = worst;                                                              \
-            for (int64_t r = 0; r < count; r++)                                            \
-                name##_into(y, x + (o * count + r) * inner, inner);                        \
-        }                                                                                  \
+#define EXTREME(name, before, worst)                                                               \
+    static void name##_into(float *restrict to, const float *restrict x, int64_t n)                \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = x[i] before to[i] || x[i] != x[i] ? x[i] : to[i];                              \
+    }                                                                                              \
+                                                                                                   \
+    static float name##_row(const float *x, int64_t n)                                             \
+    {                                                                                              \
+        float best[EXTREMES];                                                                      \
+        for (int j = 0; j < EXTREMES; j++)                                                         \
+            best[j] = worst;                                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + EXTREMES <= n; i += EXTREMES)                                                   \
+            name##_into(best, x + i, EXTREMES);                                                    \
+        name##_into(best, x + i, n - i);                                                           \
+        for (int gap = EXTREMES / 2; gap; gap /= 2)                                                \
+            name##_into(best, best + gap, gap);                                                    \
+        return best[0];                                                                            \
+    }                                                                                              \
+                                                                                                   \
+    static void name(const float *x, float *y, int64_t outer, int64_t count, int64_t inner)        \
+    {                                                                                              \
+        for (int64_t o = 0; o < outer; o++, y += inner) {                                          \
+            if (inner == 1) {                                                                      \
+                *y = name##_row(x + o * count, count);                                             \
+                continue;                                                                          \
+            }                                                                                      \
+            for (int64_t i = 0; i < inner; i++)                                                    \
+                y[i] = worst;                                                                      \
+            for (int64_t r = 0; r < count; r++)                                                    \
+                name##_into(y, x + (o * count + r) * inner, inner);                                \
+        }                                                                                          \
     }
 
 EXTREME(largest, >, -INFINITY)

@@ -31,12 +31,12 @@ typedef struct ls__lanes {
 /* A loop over the parts of the lanes, and the elements that part p takes of the
  * sixteen at x. */
 #define LS__EACH_PART(p) for (int p = 0; p < LS__SUM_LANES / LS__PART; p++)
-#define LS__PART_OF(x, p) (*(const ls__part_at *)((x) + (p) * LS__PART))
+#define LS__PART_OF(x, p) (*(const ls__part_at *)((x) + (p)*LS__PART))
 
 static inline void ls__lanes_add(ls__lanes *lanes, const float *x)
 {
     LS__EACH_PART(p)
-        lanes->at[p] += LS__PART_OF(x, p);
+    lanes->at[p] += LS__PART_OF(x, p);
 }
 
 /* The last n < 16 elements of a row, filled up with zeros to sixteen. */
@@ -52,7 +52,7 @@ static inline float ls__lanes_fold(const ls__lanes *lanes)
 {
     float v[LS__SUM_LANES];
     LS__EACH_PART(p)
-        *(ls__part_at *)(v + p * LS__PART) = lanes->at[p];
+    *(ls__part_at *)(v + p * LS__PART) = lanes->at[p];
     for (int j = 0; j < 8; j++)
         v[j] += v[j + 8];
     for (int j = 0; j < 4; j++)

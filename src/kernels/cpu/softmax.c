@@ -4,9 +4,9 @@
  * columns. Invariant: sums are made in a fixed order (16 lanes along a row, one
  * after another down a column), so bits depend on the values alone.
  */
+#include "kernels/softmax.h"
 #include "kernels/cpu/softmax_row.h"
 #include "kernels/isa.h"
-#include "kernels/softmax.h"
 
 #define STRIP 64 /* columns side by side: their maxima and sums stay in the nearest cache */
 
@@ -82,8 +82,8 @@ static void grad_row(bool log, const float *y, const float *dy, float *dx, int64
         dx[i] = dy[i] - dx[i] * sum;
 }
 
-static void grad_strip(bool log, const float *y, const float *dy, float *dx, int64_t n,
-                       int64_t ld, int64_t w)
+static void grad_strip(bool log, const float *y, const float *dy, float *dx, int64_t n, int64_t ld,
+                       int64_t w)
 {
     float sum[STRIP] = { 0 };
     for (int64_t r = 0; r < n; r++)
@@ -150,8 +150,8 @@ static void xent(const float *x, const float *t, float *loss, float *p, int64_t 
     }
 }
 
-static void xent_grad(const float *p, const float *t, const float *dloss, float *dx,
-                      int64_t rows, int64_t n)
+static void xent_grad(const float *p, const float *t, const float *dloss, float *dx, int64_t rows,
+                      int64_t n)
 {
     for (int64_t r = 0; r < rows; r++, p += n, t += n, dx += n) {
         float sum = ls__lanes_sum(t, n), g = dloss[r];
@@ -174,7 +174,8 @@ static void mse(const float *a, const float *b, float *y, int64_t rows, int64_t 
         ls__lanes sum = { 0 };
         int64_t i = 0;
         for (; i + LS__SUM_LANES <= n; i += LS__SUM_LANES)
-            LS__EACH_PART(p) {
+            LS__EACH_PART(p)
+            {
                 ls__part d = LS__PART_OF(a + i, p) - LS__PART_OF(b + i, p);
                 sum.at[p] += d * d;
             }

@@ -20,7 +20,8 @@ static inline float ls__larger(float x, float best)
 typedef int32_t ls__part_mask __attribute__((vector_size(LS__PART * 4)));
 static inline void ls__lanes_larger(ls__lanes *best, const float *from)
 {
-    LS__EACH_PART(p) {
+    LS__EACH_PART(p)
+    {
         ls__part x = LS__PART_OF(from, p), b = best->at[p];
         ls__part_mask take = (x > b) | (x != x);
         best->at[p] = (ls__part)(((ls__part_mask)x & take) | ((ls__part_mask)b & ~take));
@@ -35,7 +36,7 @@ static inline float ls__row_max(const float *x, int64_t n)
     ls__lanes a, b;
     int64_t i = 0;
     LS__EACH_PART(p)
-        a.at[p] = b.at[p] = (ls__part){ 0 } - LS__INFF;
+    a.at[p] = b.at[p] = (ls__part){ 0 } - LS__INFF;
     for (; i + 2 * LS__SUM_LANES <= n; i += 2 * LS__SUM_LANES) {
         ls__lanes_larger(&a, x + i);
         ls__lanes_larger(&b, x + i + LS__SUM_LANES);
@@ -49,10 +50,10 @@ static inline float ls__row_max(const float *x, int64_t n)
         ls__lanes_larger(&b, v + LS__SUM_LANES);
     }
     LS__EACH_PART(p)
-        *(ls__part_at *)(v + p * LS__PART) = b.at[p];
+    *(ls__part_at *)(v + p * LS__PART) = b.at[p];
     ls__lanes_larger(&a, v);
     LS__EACH_PART(p)
-        *(ls__part_at *)(v + p * LS__PART) = a.at[p];
+    *(ls__part_at *)(v + p * LS__PART) = a.at[p];
     for (int j = 0; j < 8; j++)
         v[j] = ls__larger(v[j + 8], v[j]);
     for (int j = 0; j < 4; j++)
@@ -106,7 +107,7 @@ static inline float ls__row_dot(const float *x, const float *y, int64_t n)
     int64_t i = 0;
     for (; i + LS__SUM_LANES <= n; i += LS__SUM_LANES)
         LS__EACH_PART(p)
-            a.at[p] += LS__PART_OF(x + i, p) * LS__PART_OF(y + i, p);
+    a.at[p] += LS__PART_OF(x + i, p) * LS__PART_OF(y + i, p);
     if (i < n) {
         float rest[LS__SUM_LANES] = { 0 };
         for (int64_t j = 0; j < n - i; j++)

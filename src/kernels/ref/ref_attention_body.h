@@ -34,14 +34,15 @@ static void NAME(attend_row)(const ls__attention_shape *a, const T *q, const T *
     }
 }
 
-void NAME(ls__ref_attention)(const ls__attention_shape *a, const T *q, const T *k, const T *v,
-                             T *y, T *lse, T *scratch)
+void NAME(ls__ref_attention)(const ls__attention_shape *a, const T *q, const T *k, const T *v, T *y,
+                             T *lse, T *scratch)
 {
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t i = 0; i < a->t; i++) {
             int64_t row = b * a->t + i;
-            NAME(attend_row)(a, q + row * a->d, k + b * a->s * a->d, v + b * a->s * a->dv,
-                             a->causal ? i + 1 : a->s, y + row * a->dv, lse + row, scratch);
+            NAME(attend_row)
+            (a, q + row * a->d, k + b * a->s * a->d, v + b * a->s * a->dv, a->causal ? i + 1 : a->s,
+             y + row * a->dv, lse + row, scratch);
         }
 }
 
@@ -81,9 +82,9 @@ void NAME(ls__ref_attention_grad)(const ls__attention_shape *a, const T *q, cons
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t i = 0; i < a->t; i++) {
             int64_t row = b * a->t + i, to_k = b * a->s * a->d, to_v = b * a->s * a->dv;
-            NAME(grad_row)(a, q + row * a->d, k + to_k, v + to_v, dy + row * a->dv,
-                           y + row * a->dv, lse[row], a->causal ? i + 1 : a->s, dq + row * a->d,
-                           dk + to_k, dv + to_v, scratch);
+            NAME(grad_row)
+            (a, q + row * a->d, k + to_k, v + to_v, dy + row * a->dv, y + row * a->dv, lse[row],
+             a->causal ? i + 1 : a->s, dq + row * a->d, dk + to_k, dv + to_v, scratch);
         }
 }
 

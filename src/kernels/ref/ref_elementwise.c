@@ -85,7 +85,7 @@ static float floor_modf(float a, float b)
 #define FLOATS(s, T, mod_of)                                                                       \
     LS__REF_LOOP2(add_##s, T, T, a + b)                                                            \
     LS__REF_LOOP2(sub_##s, T, T, a - b)                                                            \
-    LS__REF_LOOP2(mul_##s, T, T, a * b)                                                            \
+    LS__REF_LOOP2(mul_##s, T, T, (a * b))                                                          \
     LS__REF_LOOP2(div_##s, T, T, a / b)                                                            \
     LS__REF_LOOP2(mod_##s, T, T, mod_of(a, b))                                                     \
     LS__REF_LOOP2(maximum_##s, T, T, a > b || a != a ? a : b)                                      \
@@ -93,9 +93,9 @@ static float floor_modf(float a, float b)
     LS__REF_LOOP1(neg_##s, T, T, -a)                                                               \
     LS__REF_LOOP1(abs_##s, T, T, a < 0 ? -a : a == 0 ? 0 : a)                                      \
     LS__REF_LOOP1(sign_##s, T, T, a > 0 ? 1 : a < 0 ? -1 : a)                                      \
-    LS__REF_LOOP1(square_##s, T, T, a * a)                                                         \
+    LS__REF_LOOP1(square_##s, T, T, (a * a))                                                       \
     LS__REF_LOOP1(relu_##s, T, T, a <= 0 ? 0 : a)                                                  \
-    LS__REF_LOOP3(clip_##s, T, T, T, a < b ? b : a > c ? c : a)                                    \
+    LS__REF_LOOP3(clip_##s, T, T, T, (a < b) ? b : (a > c) ? c : a)                                \
     COMPARISONS(s, T)                                                                              \
     LS__REF_LOOP2(pow_##s, T, T, pow(a, b))                                                        \
     LS__REF_LOOP1(exp_##s, T, T, exp(a))                                                           \
@@ -117,10 +117,10 @@ static float floor_modf(float a, float b)
     LS__REF_LOOP1(isfinite_##s, T, uint8_t, fabs(a) < INFINITY)                                    \
     LS__REF_LOOP1(isnan_##s, T, uint8_t, a != a)                                                   \
     LS__REF_LOOP2(relu_grad_##s, T, T, a > 0 ? b : 0)                                              \
-    LS__REF_LOOP2(tanh_grad_##s, T, T, b * (1 - a * a))                                            \
-    LS__REF_LOOP2(sigmoid_grad_##s, T, T, b * (a * (1 - a)))                                       \
-    LS__REF_LOOP2(gelu_grad_##s, T, T, b * gelu_slope(a))                                          \
-    LS__REF_LOOP2(gelu_tanh_grad_##s, T, T, b * gelu_tanh_slope(a))                                \
+    LS__REF_LOOP2(tanh_grad_##s, T, T, (b * (1 - a * a)))                                          \
+    LS__REF_LOOP2(sigmoid_grad_##s, T, T, (b * (a * (1 - a))))                                     \
+    LS__REF_LOOP2(gelu_grad_##s, T, T, (b * gelu_slope(a)))                                        \
+    LS__REF_LOOP2(gelu_tanh_grad_##s, T, T, (b * gelu_tanh_slope(a)))                              \
     LS__REF_LOOP4(clip_grad_##s, T, T, a >= c && a <= d ? b : 0)
 
 FLOATS(f32, float, floor_modf)
@@ -140,7 +140,7 @@ FLOATS(f64, double, floor_mod)
     }                                                                                              \
     LS__REF_LOOP2(add_##s, T, T, (U)a + (U)b)                                                      \
     LS__REF_LOOP2(sub_##s, T, T, (U)a - (U)b)                                                      \
-    LS__REF_LOOP2(mul_##s, T, T, (U)a *(U)b)                                                       \
+    LS__REF_LOOP2(mul_##s, T, T, ((U)a * (U)b))                                                    \
     LS__REF_LOOP2(div_##s, T, T, div_of_##s(a, b))                                                 \
     LS__REF_LOOP2(mod_##s, T, T, mod_of_##s(a, b))                                                 \
     LS__REF_LOOP2(maximum_##s, T, T, a > b ? a : b)                                                \
@@ -148,9 +148,9 @@ FLOATS(f64, double, floor_mod)
     LS__REF_LOOP1(neg_##s, T, T, (U)0 - (U)a)                                                      \
     LS__REF_LOOP1(abs_##s, T, T, a < 1 ? (U)0 - (U)a : (U)a)                                       \
     LS__REF_LOOP1(sign_##s, T, T, a == 0 ? 0 : a < 1 ? -1 : 1)                                     \
-    LS__REF_LOOP1(square_##s, T, T, (U)a *(U)a)                                                    \
+    LS__REF_LOOP1(square_##s, T, T, ((U)a * (U)a))                                                 \
     LS__REF_LOOP1(relu_##s, T, T, a < 1 ? 0 : a)                                                   \
-    LS__REF_LOOP3(clip_##s, T, T, T, a < b ? b : a > c ? c : a)                                    \
+    LS__REF_LOOP3(clip_##s, T, T, T, (a < b) ? b : (a > c) ? c : a)                                \
     COMPARISONS(s, T)
 
 INTEGERS(i32, int32_t, uint32_t)
@@ -165,7 +165,7 @@ LS__REF_LOOP2(less_bool, uint8_t, uint8_t, !a && b)
 LS__REF_LOOP2(less_equal_bool, uint8_t, uint8_t, !a || b)
 LS__REF_LOOP2(greater_bool, uint8_t, uint8_t, a && !b)
 LS__REF_LOOP2(greater_equal_bool, uint8_t, uint8_t, a || !b)
-LS__REF_LOOP2(logical_and_bool, uint8_t, uint8_t, a && b)
+LS__REF_LOOP2(logical_and_bool, uint8_t, uint8_t, (a && b))
 LS__REF_LOOP2(logical_or_bool, uint8_t, uint8_t, a || b)
 LS__REF_LOOP1(logical_not_bool, uint8_t, uint8_t, !a)
 

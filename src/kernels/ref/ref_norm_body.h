@@ -55,8 +55,8 @@ void NAME(ls__ref_norm_batch_grad)(const T *x, const T *dy, const T *mean, const
     }
 }
 
-void NAME(ls__ref_norm_layer)(const T *x, const T *scale, const T *offset, T epsilon, T *y,
-                              T *mean, T *rstd, int64_t rows, int64_t cols)
+void NAME(ls__ref_norm_layer)(const T *x, const T *scale, const T *offset, T epsilon, T *y, T *mean,
+                              T *rstd, int64_t rows, int64_t cols)
 {
     for (int64_t r = 0; r < rows; r++) {
         double m, v;

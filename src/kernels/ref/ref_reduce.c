@@ -8,8 +8,7 @@
 
 #include "kernels/reduce.h"
 
-void ls__reduce_plan_make(ls__reduce_plan *p, int rank, const int64_t *dims,
-                          const bool *reduced)
+void ls__reduce_plan_make(ls__reduce_plan *p, int rank, const int64_t *dims, const bool *reduced)
 {
     memset(p, 0, sizeof *p);
     p->kept = p->count = p->outer = p->inner = 1;

@@ -52,8 +52,8 @@ static void NAME(sink)(T *values, int64_t *places, int64_t n, T v, int64_t place
 {
     int64_t at = 0;
     for (int64_t child = 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n
-            && NAME(better)(values[child], places[child], values[child + 1], places[child + 1]))
+        if (child + 1 < n &&
+            NAME(better)(values[child], places[child], values[child + 1], places[child + 1]))
             child++;
         if (NAME(better)(values[child], places[child], v, place))
             break;
@@ -79,8 +79,7 @@ static void NAME(rise)(T *values, int64_t *places, int64_t at, T v, int64_t plac
     places[at] = place;
 }
 
-void NAME(ls__ref_top_k)(const T *x, T *values, int64_t *places, int64_t rows, int64_t n,
-                         int64_t k)
+void NAME(ls__ref_top_k)(const T *x, T *values, int64_t *places, int64_t rows, int64_t n, int64_t k)
 {
     for (int64_t row = 0; row < rows && k; row++, x += n, values += k, places += k) {
         for (int64_t i = 0; i < k; i++)

@@ -37,8 +37,8 @@ void NAME(ls__ref_softmax)(bool log_, const T *x, T *y, int64_t outer, int64_t n
         }
 }
 
-void NAME(ls__ref_softmax_grad)(bool log_, const T *y, const T *dy, T *dx, int64_t outer,
-                                int64_t n, int64_t inner)
+void NAME(ls__ref_softmax_grad)(bool log_, const T *y, const T *dy, T *dx, int64_t outer, int64_t n,
+                                int64_t inner)
 {
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++) {
@@ -86,8 +86,7 @@ void NAME(ls__ref_xent)(const T *x, const T *t, T *loss, T *p, int64_t rows, int
     }
 }
 
-void NAME(ls__ref_xent_grad)(const T *p, const T *t, const T *dloss, T *dx, int64_t rows,
-                             int64_t n)
+void NAME(ls__ref_xent_grad)(const T *p, const T *t, const T *dloss, T *dx, int64_t rows, int64_t n)
 {
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0;
