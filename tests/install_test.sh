@@ -13,7 +13,8 @@ MESON=$(command -v meson) || fail 'meson is not in PATH'
 
 pc=$(find "$tmp/root" -name lockstep.pc)
 [ -n "$pc" ] || fail 'no lockstep.pc'
-export PKG_CONFIG_SYSROOT_DIR="$tmp/root" PKG_CONFIG_LIBDIR="$(dirname "$pc")"
+PKG_CONFIG_SYSROOT_DIR=$tmp/root PKG_CONFIG_LIBDIR=$(dirname "$pc")
+export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
 [ "$(pkg-config --modversion lockstep)" = "$version" ] || fail 'lockstep.pc has another version'
 cflags=$(pkg-config --cflags lockstep)
 libs=$(pkg-config --libs lockstep)

@@ -16,9 +16,9 @@ static void flushes_denormals(void **state)
 {
     (void)state;
     uint64_t before = ls__fpu_enter();
-    double flushed = tiny * half;
+    volatile double flushed = tiny * half;
     ls__fpu_leave(before);
-    double kept = tiny * half;
+    volatile double kept = tiny * half;
     assert_true(flushed == 0);
     assert_true(kept > 0);
 }
@@ -26,11 +26,11 @@ static void flushes_denormals(void **state)
 static void rounds_to_nearest_and_restores(void **state)
 {
     (void)state;
-    double nearest = one / third_of;
+    volatile double nearest = one / third_of;
     fesetround(FE_UPWARD);
-    double upward = one / third_of;
+    volatile double upward = one / third_of;
     uint64_t before = ls__fpu_enter();
-    double inside = one / third_of;
+    volatile double inside = one / third_of;
     ls__fpu_leave(before);
     int mode = fegetround();
     fesetround(FE_TONEAREST);

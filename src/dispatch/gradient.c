@@ -206,6 +206,14 @@ static ls_status mark_paths(slots *values, size_t begin, size_t end)
     return LS_OK;
 }
 
+static ls_tensor *filled_like(const ls_tensor *t, double value)
+{
+    ls__device *before = ls__device_use(t->device);
+    ls_tensor *filled = ls_full(t->spec.dtype, t->spec.rank, t->spec.dims, value);
+    ls__device_use(before);
+    return filled;
+}
+
 static ls_status seed(slots *values, int n_ys, ls_tensor *const *ys, ls_tensor *const *seeds)
 {
     for (int i = 0; i < n_ys; i++) {
@@ -213,7 +221,7 @@ static ls_status seed(slots *values, int n_ys, ls_tensor *const *ys, ls_tensor *
         if (!known(values, y->id))
             continue; /* depends on no x */
         if (!s)
-            s = ls_ones(y->spec.dtype, y->spec.rank, y->spec.dims);
+            s = filled_like(y, 1);
         if (ls_is_sparse(y)) /* its identity is that of its values */
             s = ls_gather(s, ls_sparse_rows(y), 0);
         ls_status st = s ? add_to(slot_of(values, y->id), s) : ls_error_pending();
@@ -235,7 +243,10 @@ static ls_status run_gradient(const ls__note *note, slots *values)
         g.arrived[i] = slot_of(values, note->outputs[i]->id)->gradient;
 
     ls_status before = ls_error_pending();
+    /* The constants it makes belong where its values are. */
+    ls__device *device = ls__device_use(note->outputs[0]->device);
     ls_status st = note->op->gradient(&g);
+    ls__device_use(device);
     if (!st && !before)
         st = ls_error_pending();
     if (st && !ls_error_pending())
@@ -281,9 +292,8 @@ static ls_status backward(slots *values, size_t begin, size_t end, int n_xs, ls_
 static ls_status collect(const slots *values, int n_xs, ls_tensor *const *xs, ls_tensor **out)
 {
     for (int i = 0; i < n_xs; i++) {
-        const ls__spec *spec = &xs[i]->spec;
         ls_tensor *gradient = slot_of(values, xs[i]->id)->gradient;
-        out[i] = gradient ? ls_import(gradient) : ls_zeros(spec->dtype, spec->rank, spec->dims);
+        out[i] = gradient ? ls_import(gradient) : filled_like(xs[i], 0);
         if (!out[i])
             return ls_error_pending();
     }
@@ -325,6 +335,10 @@ ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor
         st = check_float("y", n_ys, ys);
     if (!st)
         st = check_float("x", n_xs, xs);
+    for (int i = 0; i < n_xs && !st; i++)
+        if (ls_is_sparse(xs[i]))
+            st = ls__hint(ls__fail(LS_INVALID, "ls_gradient: x is sparse (%s)", ls_describe(xs[i])),
+                          "differentiate with respect to ls_sparse_values of it, or to a dense x");
     if (!st)
         st = check_seeds(n_ys, ys, seeds);
     if (st)

@@ -182,14 +182,14 @@ ls_tensor *ls_scale(ls_tensor *x, double factor)
 {
     if (ls__check_tensor("scale", "x", x))
         return NULL;
-    return ls_mul(x, ls_scalar(ls_dtype_of(x), factor));
+    return ls_mul(x, ls__scalar_like(x, factor));
 }
 
 ls_tensor *ls_shift(ls_tensor *x, double offset)
 {
     if (ls__check_tensor("shift", "x", x))
         return NULL;
-    return ls_add(x, ls_scalar(ls_dtype_of(x), offset));
+    return ls_add(x, ls__scalar_like(x, offset));
 }
 
 const ls_op *const ls__rows_binary[] = { &add_row, &sub_row,     &mul_row,     &div_row, &mod_row,

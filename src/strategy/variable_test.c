@@ -135,6 +135,23 @@ static void reads_are_snapshots(void **state)
     }
 }
 
+/* Access given by ls_map lasts until the tensor goes, whatever is written. */
+static void a_mapped_snapshot_stays(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_variable *v = ls_variable_new("v", three(1, 2, 3), true);
+        ls_tensor *t = ls_read(v);
+        const float *data = ls_map(t), *other = ls_map(ls_reshape(t, LS_DIMS(3, 1)));
+        assert_int_equal(ls_assign_add(v, three(10, 10, 10)), LS_OK);
+        assert_true(data[0] == 1 && data[2] == 3);
+        assert_true(other[0] == 1 && other[2] == 3);
+        holds(ls_read(v), 11, 12, 13);
+        ls_variable_free(v);
+        assert_true(data[0] == 1 && data[2] == 3);
+    }
+}
+
 static void freed_under_a_snapshot(void **state)
 {
     (void)state;
@@ -158,7 +175,7 @@ static void writes_keep_shape_and_dtype(void **state)
     LS_FRAME {
         ls_variable *v = ls_variable_new("odd", three(1, 2, 3), true);
         ls_status (*const writes[])(ls_variable *, ls_tensor *) = { ls_assign, ls_assign_add,
-                                                                   ls_assign_sub };
+                                                                    ls_assign_sub };
         for (int i = 0; i < 3; i++) {
             uint64_t version = ls__cell_version(v->cell);
             assert_int_equal(writes[i](v, ls_zeros(LS_F32, LS_DIMS(4))), LS_SHAPE);
@@ -247,32 +264,55 @@ static void a_loop_stays_flat(void **state)
     ls_variable_free(v);
 }
 
+/* Replicas read one variable at the same time (DESIGN rule G). */
+static ls_variable *shared;
+static pthread_barrier_t barrier;
+
+enum { READERS = 4, ROUNDS = 200 };
+
 static void *read_there(void *user)
 {
-    float sum = 0;
-    LS_FRAME {
-        const float *data = ls_map(ls_read(user));
-        sum = data ? data[0] + data[1] + data[2] : -1;
+    bool fine = true;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&barrier); /* all read the first time at once */
+        LS_FRAME {
+            float out[3] = { 0 };
+            fine = fine && ls_copy_out(ls_read(shared), out, sizeof out) == LS_OK &&
+                   out[0] == (float)i && out[2] == (float)i;
+        }
+        pthread_barrier_wait(&barrier); /* the main thread writes in between */
     }
-    return sum == 6 ? user : NULL;
+    return fine ? user : NULL;
 }
 
 static void threads_may_read(void **state)
 {
     (void)state;
-    ls_variable *v = NULL;
+    size_t before = memory();
     LS_FRAME {
-        v = ls_variable_new("v", three(1, 2, 3), true);
+        shared = ls_variable_new("v", three(0, 0, 0), true);
     }
-    pthread_t threads[4];
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, read_there, v), 0);
-    for (int i = 0; i < 4; i++) {
+    size_t with_variable = memory();
+    pthread_t threads[READERS];
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, READERS + 1), 0);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_there, &barrier), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        LS_FRAME {
+            assert_int_equal(ls_assign_add(shared, three(1, 1, 1)), LS_OK);
+        }
+    }
+    for (int i = 0; i < READERS; i++) {
         void *result = NULL;
         pthread_join(threads[i], &result);
-        assert_ptr_equal(result, v);
+        assert_ptr_equal(result, &barrier);
     }
-    ls_variable_free(v);
+    pthread_barrier_destroy(&barrier);
+    assert_int_equal(memory(), with_variable); /* no view got lost on the way */
+    ls_variable_free(shared);
+    assert_int_equal(memory(), before);
 }
 
 static void initialisers(void **state)
@@ -328,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup(starts_as_a_copy, clean),
         cmocka_unit_test_setup(every_dtype, clean),
         cmocka_unit_test_setup(reads_are_snapshots, clean),
+        cmocka_unit_test_setup(a_mapped_snapshot_stays, clean),
         cmocka_unit_test_setup(freed_under_a_snapshot, clean),
         cmocka_unit_test_setup(writes_keep_shape_and_dtype, clean),
         cmocka_unit_test_setup(bad_arguments, clean),

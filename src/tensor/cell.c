@@ -13,10 +13,11 @@
 
 struct ls__cell {
     ls__spec spec;
+    uint64_t serial;
     uint64_t version;
     uint64_t id; /* identity of the value the present version holds */
     ls__storage *memory;
-    ls__storage *view;
+    _Atomic(ls__storage *) view; /* threads may read at once; a write is alone */
     ls__device *device;
 };
 
@@ -32,6 +33,7 @@ ls_status ls__cell_new(const ls__spec *spec, ls__cell **out)
     }
     memset(cell->memory->data, 0, ls__spec_bytes(spec));
     cell->spec = *spec;
+    cell->serial = ls__new_id();
     cell->id = ls__new_id();
     cell->device = ls__device_current();
     *out = cell;
@@ -42,7 +44,7 @@ ls_status ls__cell_new(const ls__spec *spec, ls__cell **out)
  * get the contents to themselves first. */
 ls_status ls__cell_unshare(ls__cell *cell)
 {
-    ls__storage *view = cell->view;
+    ls__storage *view = atomic_load_explicit(&cell->view, memory_order_acquire);
     if (!view)
         return LS_OK;
     if (atomic_load_explicit(&view->refs, memory_order_acquire) > 1) {
@@ -54,7 +56,7 @@ ls_status ls__cell_unshare(ls__cell *cell)
         view->data = copy->data;
         view->backing = copy;
     }
-    cell->view = NULL;
+    atomic_store_explicit(&cell->view, NULL, memory_order_relaxed);
     ls__storage_unref(view);
     return LS_OK;
 }
@@ -63,9 +65,10 @@ void ls__cell_free(ls__cell *cell)
 {
     if (!cell)
         return;
-    if (cell->view) { /* live views may outlast the cell: they take its memory over */
-        cell->view->backing = ls__storage_ref(cell->memory);
-        ls__storage_unref(cell->view);
+    ls__storage *view = atomic_load_explicit(&cell->view, memory_order_acquire);
+    if (view) { /* live views may outlast the cell: they take its memory over */
+        view->backing = ls__storage_ref(cell->memory);
+        ls__storage_unref(view);
     }
     ls__storage_unref(cell->memory);
     free(cell);
@@ -81,18 +84,40 @@ uint64_t ls__cell_version(const ls__cell *cell)
     return cell->version;
 }
 
+uint64_t ls__cell_serial(const ls__cell *cell)
+{
+    return cell->serial;
+}
+
 const void *ls__cell_data(const ls__cell *cell)
 {
     return cell->memory->data;
 }
 
+/* The view of the present version; the first of several readers makes it. */
+static ls__storage *shared_view(ls__cell *cell)
+{
+    ls__storage *view = atomic_load_explicit(&cell->view, memory_order_acquire);
+    if (view)
+        return view;
+    ls__storage *mine = ls__storage_wrap("reading a variable", cell->memory->data, NULL, NULL);
+    if (!mine)
+        return NULL;
+    mine->view = true;
+    /* Release pairs with the acquire above: who finds it finds it filled in. */
+    if (atomic_compare_exchange_strong_explicit(&cell->view, &view, mine, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return mine;
+    ls__storage_unref(mine);
+    return view;
+}
+
 ls_tensor *ls__cell_read(ls__cell *cell)
 {
-    if (!cell->view)
-        cell->view = ls__storage_wrap("reading a variable", cell->memory->data, NULL, NULL);
-    if (!cell->view)
+    ls__storage *view = shared_view(cell);
+    if (!view)
         return NULL;
-    return ls__handle(&cell->spec, ls__storage_ref(cell->view), cell->id, cell->device);
+    return ls__handle(&cell->spec, ls__storage_ref(view), cell->id, cell->device);
 }
 
 void *ls__cell_write(ls__cell *cell)

@@ -21,6 +21,9 @@ void ls__cell_free(ls__cell *cell);
 const ls__spec *ls__cell_spec(const ls__cell *cell);
 uint64_t ls__cell_version(const ls__cell *cell);
 
+/* A number that no other cell of this process has or had. */
+uint64_t ls__cell_serial(const ls__cell *cell);
+
 /* A tensor of the innermost frame with what the cell holds now. All reads of
  * one version are the same value (tensor id), whichever handle holds it. */
 ls_tensor *ls__cell_read(ls__cell *cell);

@@ -158,7 +158,7 @@ static void no_copy_unless_read(void **state)
         for (int i = 0; i < 100; i++) { /* views that are gone cost nothing either */
             LS_FRAME {
                 ls_tensor *t = ls__cell_read(cell);
-                assert_ptr_equal(ls_map(t), address); /* a view: no copy to read */
+                assert_ptr_equal(ls__data(t), address); /* a view: no copy to read */
             }
             write_all(cell, (float)i);
         }
@@ -194,7 +194,7 @@ static void unshare_copies_now(void **state)
         assert_true(after > before);
         assert_true(ls__cell_version(cell) == version); /* not a write */
         holds(t, 3);
-        assert_ptr_not_equal(ls_map(t), address);
+        assert_ptr_not_equal(ls__data(t), address);
         assert_true(ls__cell_read(cell)->id == t->id); /* still the same value */
         LS_FRAME {
             assert_int_equal(ls__cell_unshare(cell), LS_OK);
@@ -204,6 +204,24 @@ static void unshare_copies_now(void **state)
         holds(t, 3);
     }
     assert_int_equal(ls__cell_unshare(cell), LS_OK); /* nothing to do */
+    ls__cell_free(cell);
+}
+
+/* ls_map gives access until the tensor goes: a write meanwhile must not show. */
+static void a_mapped_snapshot_stays(void **state)
+{
+    (void)state;
+    ls__cell *cell = make();
+    LS_FRAME {
+        write_all(cell, 3);
+        ls_tensor *t = ls__cell_read(cell);
+        const float *data = ls_map(t);
+        assert_true(data[0] == 3);
+        write_all(cell, 4);
+        assert_true(data[0] == 3 && data[N - 1] == 3);
+        ls_unmap(t);
+        holds(t, 3);
+    }
     ls__cell_free(cell);
 }
 
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup(versions_and_ids, clean),
         cmocka_unit_test_setup(no_copy_unless_read, clean),
         cmocka_unit_test_setup(unshare_copies_now, clean),
+        cmocka_unit_test_setup(a_mapped_snapshot_stays, clean),
         cmocka_unit_test_setup(freeing_a_cell_leaves_snapshots, clean),
         cmocka_unit_test_setup(snapshots_cross_threads, clean),
         cmocka_unit_test_setup(empty_and_scalar_cells, clean),

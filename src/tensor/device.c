@@ -113,6 +113,13 @@ ls__device *ls__device_current(void)
     return current;
 }
 
+ls__device *ls__device_use(ls__device *device)
+{
+    ls__device *before = ls__device_current();
+    current = device;
+    return before;
+}
+
 ls_status ls_device_set(const char *name, const char **before)
 {
     ls__device *device = NULL, *old = ls__device_current();

@@ -49,4 +49,7 @@ ls_status ls__device_find(const char *name, ls__device **out);
 /* This thread's device for new tensors: /cpu:0 until set. Never NULL. */
 ls__device *ls__device_current(void);
 
+/* Sets it; returns the one before. */
+ls__device *ls__device_use(ls__device *device);
+
 #endif

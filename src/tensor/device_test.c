@@ -254,7 +254,7 @@ static void set_and_current(void **state)
 
 static void leave_early(void)
 {
-    LS_DEVICE("/cpu:1") {
+    LS_DEVICE ("/cpu:1") {
         return;
     }
 }
@@ -264,10 +264,10 @@ static void device_block(void **state)
     (void)state;
     int turns = 0;
     LS_FRAME {
-        LS_DEVICE("/cpu:1") {
+        LS_DEVICE ("/cpu:1") {
             turns++;
             assert_string_equal(ls_device_current(), CPU "1");
-            LS_DEVICE("/cpu:2") {
+            LS_DEVICE ("/cpu:2") {
                 assert_string_equal(ls_device_of(ls_ones(LS_F32, LS_DIMS(2))), CPU "2");
             }
             assert_string_equal(ls_device_current(), CPU "1");
@@ -276,18 +276,19 @@ static void device_block(void **state)
         assert_int_equal(turns, 1);
         leave_early();
         assert_string_equal(ls_device_current(), CPU "0");
-        LS_DEVICE("/cpu:1") {
+        LS_DEVICE ("/cpu:1") {
             if (turns)
                 break;
             turns = 100;
         }
         assert_string_equal(ls_device_current(), CPU "0");
         ls_tensor *x = NULL;
-        LS_DEVICE("/cpu:1") x = ls_zeros(LS_F32, LS_DIMS(8)); /* as the header shows */
+        LS_DEVICE ("/cpu:1")
+            x = ls_zeros(LS_F32, LS_DIMS(8)); /* as the header shows */
         assert_string_equal(ls_device_of(x), CPU "1");
         assert_int_equal(ls_error_pending(), LS_OK);
 
-        LS_DEVICE("/gpu:0") { /* refused: the error stays, the device too */
+        LS_DEVICE ("/gpu:0") { /* refused: the error stays, the device too */
             assert_string_equal(ls_device_current(), CPU "0");
         }
         assert_string_equal(ls_device_current(), CPU "0");
@@ -472,7 +473,8 @@ static void mixed_devices_are_refused(void **state)
     (void)state;
     LS_FRAME {
         ls_tensor *a = ls_ones(LS_F32, LS_DIMS(2)), *b = NULL;
-        LS_DEVICE("/cpu:1") b = ls_ones(LS_F32, LS_DIMS(2));
+        LS_DEVICE ("/cpu:1")
+            b = ls_ones(LS_F32, LS_DIMS(2));
         assert_null(ls_add(a, b));
         const char *text = ls_error_text();
         assert_non_null(strstr(text, "add"));

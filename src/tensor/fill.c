@@ -53,3 +53,13 @@ ls_tensor *ls_ones(ls_dtype dtype, int rank, const int64_t *dims)
 {
     return filled("ls_ones", dtype, rank, dims, 1, 0, false);
 }
+
+ls_tensor *ls__scalar_like(const ls_tensor *x, double value)
+{
+    if (!x)
+        return NULL;
+    ls__device *before = ls__device_use(x->device);
+    ls_tensor *t = ls_scalar(x->spec.dtype, value);
+    ls__device_use(before);
+    return t;
+}

@@ -8,6 +8,7 @@
 #define LS__TENSOR_STORAGE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ typedef struct ls__storage {
     struct ls__storage *backing;   /* where a view's contents were copied out to */
     void (*release)(void *, void *); /* wrapped memory */
     void *user;
+    bool view; /* of a cell: `data` changes place when the cell is written */
 } ls__storage;
 
 /* `bytes` of uninitialised memory, one reference. NULL and an error when out of

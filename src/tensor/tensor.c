@@ -244,9 +244,25 @@ ls_status ls_copy_out(const ls_tensor *t, void *to, size_t bytes)
     return LS_OK;
 }
 
+/* A snapshot of a variable is a view that moves when the variable is written; an
+ * address given out must not. So the handle, which one thread uses, gets a copy. */
+static ls_status settle(ls_tensor *t)
+{
+    if (!t->storage->view)
+        return LS_OK;
+    size_t bytes = ls__spec_bytes(&t->spec);
+    ls__storage *copy = ls__storage_new("ls_map", bytes);
+    if (!copy)
+        return LS_NO_MEMORY;
+    memcpy(copy->data, t->storage->data, bytes);
+    ls__storage_unref(t->storage);
+    t->storage = copy;
+    return LS_OK;
+}
+
 const void *ls_map(const ls_tensor *t)
 {
-    return readable("ls_map", t) ? NULL : ls__data(t);
+    return readable("ls_map", t) || settle((ls_tensor *)t) ? NULL : ls__data(t);
 }
 
 void ls_unmap(const ls_tensor *t)

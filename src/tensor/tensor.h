@@ -46,6 +46,9 @@ ls_tensor *ls__handle(const ls__spec *spec, ls__storage *storage, uint64_t id,
 /* A handle with new uninitialised memory. */
 ls_tensor *ls__tensor_new(const char *who, const ls__spec *spec);
 
+/* One number of x's dtype, on x's device; NULL for NULL. */
+ls_tensor *ls__scalar_like(const ls_tensor *x, double value);
+
 /* A handle onto the same value, in the innermost frame. */
 ls_tensor *ls__same_value(const ls_tensor *t);
 

@@ -13,6 +13,7 @@
 
 struct ls_value {
     ls_value_kind kind;
+    bool kept; /* by ls_value_keep: no frame owns it */
     int count;
     ls_tensor *tensor; /* leaf */
     ls_value **items;  /* list, dict */
@@ -36,7 +37,7 @@ static ls_value *node(alloc_fn alloc, ls_value_kind kind, int count)
     ls_value *v = alloc(sizeof *v);
     if (!v)
         return NULL;
-    *v = (ls_value){ .kind = kind, .count = count };
+    *v = (ls_value){ .kind = kind, .kept = alloc == heap_alloc, .count = count };
     if (kind != LS_LEAF) {
         v->items = alloc(sizeof *v->items * entries);
         if (!v->items)
@@ -61,21 +62,62 @@ static ls_status check(const char *who, const ls_value *v)
 
 static ls_status check_count(const char *who, int count, const void *array)
 {
-    if (ls_error_pending())
-        return ls_error_pending();
     if (count < 0 || (count > 0 && !array))
         return ls__fail(LS_INVALID, "%s: %d entries at %p", who, count, array);
     return LS_OK;
 }
+
+/* ---- copying a structure with other tensors at its leaves ------------------------ */
+
+typedef ls_tensor *(*leaf_fn)(ls_tensor *t);
+
+static ls_value *copy(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors)
+{
+    ls_value *out = node(alloc, v->kind, v->count);
+    if (!out)
+        return NULL;
+    if (v->kind == LS_LEAF) {
+        out->tensor = leaf(tensors ? *(*tensors)++ : v->tensor);
+        return out->tensor ? out : NULL;
+    }
+    for (int i = 0; i < v->count; i++) {
+        out->items[i] = copy(alloc, v->items[i], leaf, tensors);
+        if (!out->items[i])
+            return NULL;
+        if (v->kind == LS_DICT) {
+            size_t bytes = strlen(v->keys[i]) + 1;
+            out->keys[i] = alloc(bytes);
+            if (!out->keys[i])
+                return NULL;
+            memcpy(out->keys[i], v->keys[i], bytes);
+        }
+    }
+    return out;
+}
+
+static ls_tensor *same_value(ls_tensor *t)
+{
+    return ls__same_value(t);
+}
+
+/* A kept value may be dropped before the one it becomes a part of: that one gets
+ * a copy. */
+static ls_value *in_frame(ls_value *v)
+{
+    return v->kept ? copy(ls__frame_alloc, v, same_value, NULL) : v;
+}
+
+/* ---- making ------------------------------------------------------------------- */
 
 ls_value *ls_leaf(ls_tensor *t)
 {
     if (ls__check_tensor("ls_leaf", "t", t))
         return NULL;
     ls_value *v = node(ls__frame_alloc, LS_LEAF, 1);
-    if (v)
-        v->tensor = t;
-    return v;
+    if (!v)
+        return NULL;
+    v->tensor = ls__same_value(t); /* `t` may be dropped before the value goes */
+    return v->tensor ? v : NULL;
 }
 
 ls_value *ls_list(int count, ls_value *const *items)
@@ -86,8 +128,11 @@ ls_value *ls_list(int count, ls_value *const *items)
         if (check("ls_list", items[i]))
             return NULL;
     ls_value *v = node(ls__frame_alloc, LS_LIST, count);
-    if (v && count > 0)
-        memcpy(v->items, items, sizeof *items * (size_t)count);
+    for (int i = 0; v && i < count; i++) {
+        v->items[i] = in_frame(items[i]);
+        if (!v->items[i])
+            return NULL;
+    }
     return v;
 }
 
@@ -114,12 +159,13 @@ static ls_status dict_insert(ls_value *v, int filled, const char *key, ls_value 
         at--;
     if (at > 0 && strcmp(v->keys[at - 1], key) == 0)
         return ls__fail(LS_INVALID, "ls_dict: key '%s' twice", key);
-    char *copy = ls__frame_string(key);
-    if (!copy)
+    char *own_key = ls__frame_string(key);
+    item = in_frame(item);
+    if (!own_key || !item)
         return LS_NO_MEMORY;
     memmove(v->keys + at + 1, v->keys + at, sizeof *v->keys * (size_t)(filled - at));
     memmove(v->items + at + 1, v->items + at, sizeof *v->items * (size_t)(filled - at));
-    v->keys[at] = copy;
+    v->keys[at] = own_key;
     v->items[at] = item;
     return LS_OK;
 }
@@ -248,33 +294,7 @@ ls_status ls_flatten(const ls_value *v, ls_tensor **out)
     return st;
 }
 
-/* ---- copying a structure with other tensors at its leaves ------------------------ */
-
-typedef ls_tensor *(*leaf_fn)(ls_tensor *t);
-
-static ls_value *copy(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors)
-{
-    ls_value *out = node(alloc, v->kind, v->count);
-    if (!out)
-        return NULL;
-    if (v->kind == LS_LEAF) {
-        out->tensor = tensors ? *(*tensors)++ : leaf(v->tensor);
-        return out->tensor ? out : NULL;
-    }
-    for (int i = 0; i < v->count; i++) {
-        out->items[i] = copy(alloc, v->items[i], leaf, tensors);
-        if (!out->items[i])
-            return NULL;
-        if (v->kind == LS_DICT) {
-            size_t bytes = strlen(v->keys[i]) + 1;
-            out->keys[i] = alloc(bytes);
-            if (!out->keys[i])
-                return NULL;
-            memcpy(out->keys[i], v->keys[i], bytes);
-        }
-    }
-    return out;
-}
+/* ---- the same structure elsewhere ------------------------------------------------- */
 
 ls_value *ls_pack(const ls_value *structure, int count, ls_tensor *const *tensors)
 {
@@ -288,12 +308,7 @@ ls_value *ls_pack(const ls_value *structure, int count, ls_tensor *const *tensor
     for (int i = 0; i < count; i++)
         if (ls__check_tensor("ls_pack", "a tensor", tensors[i]))
             return NULL;
-    return copy(ls__frame_alloc, structure, NULL, &tensors);
-}
-
-static ls_tensor *same_value(ls_tensor *t)
-{
-    return ls__same_value(t);
+    return copy(ls__frame_alloc, structure, same_value, &tensors);
 }
 
 ls_value *ls_value_hand_up(ls_value *v)

@@ -257,8 +257,7 @@ static void structures(void **state)
     LS_FRAME {
         assert_int_equal(ls_same_structure(sample(), sample()), LS_OK);
         /* Tensors may differ in every way. */
-        assert_int_equal(ls_same_structure(leaf(1), ls_leaf(ls_zeros(LS_F32, LS_DIMS(4)))),
-                         LS_OK);
+        assert_int_equal(ls_same_structure(leaf(1), ls_leaf(ls_zeros(LS_F32, LS_DIMS(4)))), LS_OK);
         differs(leaf(1), ls_list(1, (ls_value *[]){ leaf(1) }), "leaf", "list");
         differs(ls_list(2, (ls_value *[]){ leaf(1), leaf(2) }),
                 ls_list(1, (ls_value *[]){ leaf(1) }), "2", "1");
@@ -266,13 +265,12 @@ static void structures(void **state)
                 ls_dict(1, (const char *[]){ "right" }, (ls_value *[]){ leaf(1) }), "left",
                 "right");
         /* Deep inside: the text says where. */
-        ls_value *deep_a = ls_dict(
-            2, (const char *[]){ "x", "y" },
-            (ls_value *[]){ leaf(1), ls_list(2, (ls_value *[]){ leaf(1), leaf(2) }) });
+        ls_value *deep_a =
+            ls_dict(2, (const char *[]){ "x", "y" },
+                    (ls_value *[]){ leaf(1), ls_list(2, (ls_value *[]){ leaf(1), leaf(2) }) });
         ls_value *deep_b = ls_dict(
             2, (const char *[]){ "x", "y" },
-            (ls_value *[]){
-                leaf(1), ls_list(2, (ls_value *[]){ leaf(1), ls_list(0, NULL) }) });
+            (ls_value *[]){ leaf(1), ls_list(2, (ls_value *[]){ leaf(1), ls_list(0, NULL) }) });
         differs(deep_a, deep_b, "y", "1");
     }
 }
@@ -352,6 +350,52 @@ static void flat_over_many_frames(void **state)
     assert_int_equal(memory(), before);
 }
 
+/* A value never changes: it holds its tensors, whatever becomes of the handles it
+ * was made from. */
+static void holds_its_tensors(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    LS_FRAME {
+        ls_tensor *kept[2] = { ls_keep(num(5)), ls_keep(num(6)) };
+        ls_value *v = ls_leaf(kept[0]), *both = ls_tensors(2, kept);
+        ls_value *packed = ls_pack(both, 2, kept);
+        ls_drop(kept[0]);
+        ls_drop(kept[1]);
+        ls_value *inner = ls_value_keep(ls_leaf(num(7)));
+        ls_value *list = ls_list(1, &inner);
+        ls_value *dict = ls_dict(1, (const char *[]){ "k" }, &inner);
+        ls_value_drop(inner);
+        for (int i = 0; i < 10; i++)
+            ls_drop(ls_keep(num(i))); /* uses the memory again, if it was let go */
+        assert_int_equal(ls_to_int(ls_leaf_tensor(v)), 5);
+        assert_int_equal(ls_to_int(ls_item(both, 1)), 6);
+        assert_int_equal(ls_to_int(ls_item(packed, 0)), 5);
+        assert_int_equal(ls_to_int(ls_item(list, 0)), 7);
+        assert_int_equal(ls_to_int(ls_item(dict, 0)), 7);
+        assert_int_equal(ls_error_pending(), LS_OK);
+    }
+    assert_int_equal(memory(), before);
+}
+
+/* Only NULL passes an error on; what is fine works with one pending. */
+static void a_pending_error_stops_nothing_that_is_fine(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        assert_null(ls_scalar((ls_dtype)0, 1));
+        ls_value *v = sample();
+        assert_non_null(v);
+        assert_int_equal(ls_leaf_count(v), 3);
+        ls_tensor *flat[3];
+        assert_int_equal(ls_flatten(v, flat), LS_OK);
+        assert_non_null(ls_pack(v, 3, flat));
+        assert_non_null(ls_tensors(3, flat));
+        assert_int_equal(ls_same_structure(v, v), LS_OK);
+        failed(LS_INVALID);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +409,8 @@ int main(void)
         cmocka_unit_test_setup(keep_and_hand_up, clean),
         cmocka_unit_test_setup(deep_nests, clean),
         cmocka_unit_test_setup(flat_over_many_frames, clean),
+        cmocka_unit_test_setup(holds_its_tensors, clean),
+        cmocka_unit_test_setup(a_pending_error_stops_nothing_that_is_fine, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ enum { MOST_SLOTS = 2 };
 
 /* A variable with its slots, as update rows want their cells. */
 typedef struct slot_set {
+    uint64_t variable; /* ls__cell_serial of cells[0], which may be gone */
     ls__cell *cells[1 + MOST_SLOTS];
     struct slot_set *next;
 } slot_set;
@@ -181,13 +182,14 @@ int64_t ls_iterations(const ls_optimizer *o)
 static ls_status slots_of(ls_optimizer *o, ls_variable *v, slot_set **out)
 {
     for (slot_set *set = o->sets; set; set = set->next)
-        if (set->cells[0] == v->cell) {
+        if (set->variable == ls__cell_serial(v->cell)) {
             *out = set;
             return LS_OK;
         }
     slot_set *set = calloc(1, sizeof *set);
     if (!set)
         return ls__fail_memory(o->kind->name, sizeof *set);
+    set->variable = ls__cell_serial(v->cell);
     set->cells[0] = v->cell;
     for (int i = 1; i <= o->kind->slots; i++) {
         ls_status st = ls__cell_new(ls__cell_spec(v->cell), &set->cells[i]);
@@ -249,13 +251,15 @@ static ls_status apply(ls_optimizer *o, int count, ls_tensor *const *gradients,
 {
     slot_set **sets = ls__frame_alloc(sizeof *sets * (size_t)(count + 1));
     ls_tensor **dense = ls__frame_alloc(sizeof *dense * (size_t)(count + 1));
-    ls_tensor *rate = ls_scalar(LS_F64, o->rate);
-    ls_tensor *iteration = ls_scalar_int(LS_I64, o->iterations + 1);
-    if (!sets || !dense || !rate || !iteration)
+    if (!sets || !dense)
         return LS_NO_MEMORY;
     ls_status st = prepare(o, count, gradients, variables, sets, dense);
-    for (int i = 0; i < count && !st; i++)
-        st = o->kind->update(o, sets[i], dense[i], rate, iteration);
+    for (int i = 0; i < count && !st; i++) {
+        ls__device *before = ls__device_use(dense[i]->device);
+        st = o->kind->update(o, sets[i], dense[i], ls_scalar(LS_F64, o->rate),
+                             ls_scalar_int(LS_I64, o->iterations + 1));
+        ls__device_use(before);
+    }
     if (!st)
         o->iterations++;
     return st;

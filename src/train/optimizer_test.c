@@ -1,0 +1,594 @@
+/*
+ * Optimizers against the Keras formulas in plain double, over many steps; that a
+ * sparse gradient is the dense one it stands for; and that a failed update did
+ * not happen.
+ */
+#include <lockstep.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int clean(void **state)
+{
+    (void)state;
+    ls_error();
+    return 0;
+}
+
+static void failed(ls_status want)
+{
+    if (ls_error_pending() != want)
+        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
+    assert_true(strlen(ls_error_text()) > 0);
+    ls_error();
+}
+
+static size_t memory(void)
+{
+    size_t now, peak;
+    ls_memory(&now, &peak);
+    return now;
+}
+
+/* ---- the model: what Keras does, one element at a time ------------------------ */
+
+typedef struct model {
+    double w, m, v;
+    int64_t t;
+} model;
+
+static void model_sgd(model *x, double g, double rate)
+{
+    x->w -= rate * g;
+}
+
+static void model_adam(model *x, double g, double rate, double b1, double b2, double epsilon)
+{
+    x->t++;
+    double alpha = rate * sqrt(1 - pow(b2, (double)x->t)) / (1 - pow(b1, (double)x->t));
+    x->m += (g - x->m) * (1 - b1);
+    x->v += (g * g - x->v) * (1 - b2);
+    x->w -= alpha * x->m / (sqrt(x->v) + epsilon);
+}
+
+/* A gradient for element i of step t: of all sizes and both signs. */
+static double slope(int64_t t, int i)
+{
+    return sin(0.7 * (double)t + i) * pow(10, (i % 5) - 3);
+}
+
+enum { N = 37 }; /* odd, so that vector bodies and tails both run */
+
+static ls_tensor *from_doubles(ls_dtype dtype, const double *x)
+{
+    if (dtype == LS_F64)
+        return ls_from(LS_F64, LS_DIMS(N), x);
+    float f[N];
+    for (int i = 0; i < N; i++)
+        f[i] = (float)x[i];
+    return ls_from(LS_F32, LS_DIMS(N), f);
+}
+
+static double element(const ls_tensor *t, int i)
+{
+    const void *data = ls_map(t);
+    assert_non_null(data);
+    return ls_dtype_of(t) == LS_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+}
+
+/* Runs `steps` updates of optimizer and model side by side. */
+static void follow(ls_optimizer *o, ls_dtype dtype, int steps, double tolerance,
+                   void (*update)(model *, double, double), double (*rate)(int64_t))
+{
+    model x[N];
+    double start[N], g[N];
+    for (int i = 0; i < N; i++) {
+        start[i] = dtype == LS_F64 ? cos(i) : (double)cosf((float)i);
+        x[i] = (model){ .w = start[i] };
+    }
+    ls_variable *v = NULL;
+    LS_FRAME {
+        v = ls_variable_new("w", from_doubles(dtype, start), true);
+    }
+    size_t flat = 0;
+    for (int64_t t = 0; t < steps; t++) {
+        LS_FRAME {
+            if (rate)
+                assert_int_equal(ls_set_rate(o, rate(t)), LS_OK);
+            for (int i = 0; i < N; i++) {
+                g[i] = dtype == LS_F64 ? slope(t, i) : (double)(float)slope(t, i);
+                update(&x[i], g[i], rate ? rate(t) : ls_rate(o));
+            }
+            ls_tensor *gradient = from_doubles(dtype, g);
+            assert_int_equal(ls_apply_gradients(o, 1, &gradient, &v), LS_OK);
+        }
+        assert_int_equal(ls_iterations(o), t + 1);
+        if (t == 1)
+            flat = memory();
+    }
+    assert_int_equal(memory(), flat); /* slots are made once */
+    LS_FRAME {
+        ls_tensor *w = ls_read(v);
+        for (int i = 0; i < N; i++) {
+            double got = element(w, i), want = x[i].w;
+            if (!(fabs(got - want) <= tolerance * (1 + fabs(want))))
+                fail_msg("element %d: %.17g, not %.17g", i, got, want);
+        }
+    }
+    ls_variable_free(v);
+}
+
+static void default_adam(model *x, double g, double rate)
+{
+    model_adam(x, g, rate, 0.9, 0.999, 1e-7);
+}
+
+static void other_adam(model *x, double g, double rate)
+{
+    model_adam(x, g, rate, 0.5, 0.75, 1e-3);
+}
+
+static void no_momentum(model *x, double g, double rate)
+{
+    model_adam(x, g, rate, 0, 0.99, 1e-7);
+}
+
+static double falling(int64_t t)
+{
+    return 0.1 / (double)(1 + t);
+}
+
+static void sgd_follows_keras(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    ls_optimizer *o = ls_sgd(NULL);
+    assert_true(ls_rate(o) == 0.01); /* the default */
+    assert_int_equal(ls_iterations(o), 0);
+    follow(o, LS_F64, 300, 1e-12, model_sgd, NULL);
+    ls_optimizer_free(o);
+    o = ls_sgd(LS_SGD(.rate = 0.25));
+    follow(o, LS_F32, 300, 2e-5, model_sgd, NULL);
+    ls_optimizer_free(o);
+    o = ls_sgd(LS_SGD(.rate = 0.25));
+    follow(o, LS_F64, 50, 1e-12, model_sgd, falling);
+    ls_optimizer_free(o);
+    ls_optimizer_free(NULL);
+    assert_int_equal(memory(), before);
+}
+
+static void adam_follows_keras(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    ls_optimizer *o = ls_adam(NULL);
+    assert_true(ls_rate(o) == 0.001);
+    follow(o, LS_F64, 500, 1e-11, default_adam, NULL);
+    ls_optimizer_free(o);
+    o = ls_adam(LS_ADAM(.rate = 0));
+    assert_true(ls_rate(o) == 0.001); /* zero means default */
+    follow(o, LS_F32, 500, 2e-5, default_adam, NULL);
+    ls_optimizer_free(o);
+    o = ls_adam(LS_ADAM(.rate = 0.01, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-3));
+    follow(o, LS_F64, 200, 1e-11, other_adam, falling);
+    ls_optimizer_free(o);
+    o = ls_adam(LS_ADAM(.rate = 0.01, .beta1 = -1, .beta2 = 0.99));
+    follow(o, LS_F64, 200, 1e-11, no_momentum, NULL); /* -1 asks for zero itself */
+    ls_optimizer_free(o);
+    assert_int_equal(memory(), before);
+}
+
+/* ---- options ------------------------------------------------------------------- */
+
+static void options(void **state)
+{
+    (void)state;
+    ls_sgd_options s;
+    memset(&s, 0x55, sizeof s);
+    ls_sgd_init(&s);
+    assert_int_equal(s.size, sizeof s);
+    ls_optimizer *o = ls_sgd(&s);
+    assert_true(ls_rate(o) == 0.01);
+    ls_optimizer_free(o);
+    ls_adam_options a;
+    memset(&a, 0x55, sizeof a);
+    ls_adam_init(&a);
+    assert_int_equal(a.size, sizeof a);
+    o = ls_adam(&a);
+    assert_true(ls_rate(o) == 0.001);
+    ls_optimizer_free(o);
+
+    static const size_t sizes[] = {
+        0, 1, 8, sizeof(ls_adam_options) - 8, sizeof(ls_adam_options) + 8, SIZE_MAX
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i] != sizeof(ls_sgd_options)) {
+            ls_sgd_options bad = { .size = sizes[i], .rate = 0.1 };
+            assert_null(ls_sgd(&bad));
+            failed(LS_INVALID);
+        }
+        ls_adam_options bad = { .size = sizes[i], .rate = 0.1 };
+        assert_null(ls_adam(&bad));
+        failed(LS_INVALID);
+    }
+    assert_null(ls_sgd(LS_SGD(.rate = NAN)));
+    failed(LS_INVALID);
+    assert_null(ls_sgd(LS_SGD(.rate = INFINITY)));
+    failed(LS_INVALID);
+    assert_null(ls_adam(LS_ADAM(.rate = NAN)));
+    failed(LS_INVALID);
+    assert_null(ls_adam(LS_ADAM(.beta1 = NAN)));
+    failed(LS_INVALID);
+    assert_null(ls_adam(LS_ADAM(.beta2 = NAN)));
+    failed(LS_INVALID);
+    assert_null(ls_adam(LS_ADAM(.epsilon = NAN)));
+    failed(LS_INVALID);
+    assert_null(ls_adam(LS_ADAM(.beta1 = 1))); /* divides by 1 - beta1^t */
+    failed(LS_INVALID);
+    assert_null(ls_adam(LS_ADAM(.beta2 = 1.5)));
+    failed(LS_INVALID);
+
+    o = ls_sgd(LS_SGD(.rate = -1)); /* zero itself */
+    assert_true(ls_rate(o) == 0);
+    assert_int_equal(ls_set_rate(o, NAN), LS_INVALID);
+    failed(LS_INVALID);
+    assert_int_equal(ls_set_rate(o, -INFINITY), LS_INVALID);
+    failed(LS_INVALID);
+    assert_true(ls_rate(o) == 0); /* as before */
+    assert_int_equal(ls_set_rate(o, 0.5), LS_OK);
+    assert_true(ls_rate(o) == 0.5);
+    ls_optimizer_free(o);
+    assert_int_equal(ls_set_rate(NULL, 1), LS_INVALID);
+    failed(LS_INVALID);
+}
+
+/* ---- minimize -------------------------------------------------------------------- */
+
+static ls_tensor *vec(double a, double b)
+{
+    return ls_from(LS_F64, LS_DIMS(2), (double[]){ a, b });
+}
+
+static void is(ls_variable *v, double a, double b)
+{
+    double out[2] = { NAN, NAN };
+    LS_FRAME {
+        assert_int_equal(ls_copy_out(ls_read(v), out, sizeof out), LS_OK);
+    }
+    if (fabs(out[0] - a) > 1e-12 || fabs(out[1] - b) > 1e-12)
+        fail_msg("%s is (%.15g %.15g), not (%.15g %.15g)", ls_variable_name(v), out[0], out[1], a,
+                 b);
+}
+
+/* The first program of lockstep.h. */
+static void fits_a_line(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_tensor *x = ls_from(LS_F32, LS_DIMS(4, 1), (float[]){ 0, 1, 2, 3 });
+        ls_tensor *y = ls_from(LS_F32, LS_DIMS(4, 1), (float[]){ 1, 3, 5, 7 });
+        ls_variable *w = ls_variable_new("w", ls_zeros(LS_F32, LS_DIMS(1, 1)), true);
+        ls_variable *b = ls_variable_new("b", ls_zeros(LS_F32, LS_DIMS(1)), true);
+        ls_optimizer *sgd = ls_sgd(LS_SGD(.rate = 0.1));
+        for (int step = 0; step < 200; step++)
+            LS_FRAME {
+                ls_tape *tape = ls_tape_open();
+                ls_tensor *guess = ls_dense(x, ls_read(w), ls_read(b));
+                ls_tensor *loss = ls_mean(ls_mse(guess, y), LS_ALL_AXES, false);
+                ls_minimize(sgd, tape, loss, 2, (ls_variable *[]){ w, b });
+            }
+        assert_true(fabsf(ls_to_float(ls_read(w)) - 2) < 0.01f);
+        assert_true(fabsf(ls_to_float(ls_read(b)) - 1) < 0.01f);
+        assert_int_equal(ls_iterations(sgd), 200);
+        ls_optimizer_free(sgd);
+        ls_variable_free(w);
+        ls_variable_free(b);
+        assert_int_equal(ls_error_pending(), LS_OK);
+    }
+}
+
+static void only_the_trainable_move(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_variable *a = ls_variable_new("a", vec(1, 2), true);
+        ls_variable *b = ls_variable_new("b", vec(3, 4), false);
+        ls_variable *far = ls_variable_new("far", vec(5, 6), true); /* not in the loss */
+        ls_variable *all[3] = { a, b, far };
+        ls_optimizer *o = ls_sgd(LS_SGD(.rate = 0.5));
+        LS_FRAME {
+            ls_tape *tape = ls_tape_open();
+            ls_tensor *x = ls_read(a), *y = ls_read(b);
+            ls_tensor *loss = ls_sum(ls_mul(x, y), LS_ALL_AXES, false);
+            assert_int_equal(ls_minimize(o, tape, loss, 3, all), LS_OK);
+            /* The tape has stopped; it can still be asked. */
+            ls_tensor *z = ls_mul(x, x);
+            assert_true(ls_to_double(ls_sum(ls_gradient(tape, z, x), LS_ALL_AXES, false)) == 0);
+            assert_true(ls_to_double(ls_sum(ls_gradient(tape, loss, x), LS_ALL_AXES, false)) == 7);
+        }
+        is(a, 1 - 1.5, 2 - 2);
+        is(b, 3, 4);
+        is(far, 5, 6);
+        assert_int_equal(ls_iterations(o), 1);
+        ls_variable_set_trainable(b, true);
+        LS_FRAME {
+            ls_tape *tape = ls_tape_open();
+            ls_tensor *loss = ls_sum(ls_read(b), LS_ALL_AXES, false);
+            assert_int_equal(ls_minimize(o, tape, loss, 3, all), LS_OK);
+        }
+        is(b, 2.5, 3.5);
+        ls_optimizer_free(o);
+        for (int i = 0; i < 3; i++)
+            ls_variable_free(all[i]);
+    }
+}
+
+/* A failed update did not happen: no variable, no slot, no count has changed. */
+static void a_failure_changes_nothing(void **state)
+{
+    (void)state;
+    for (int adam = 0; adam < 2; adam++)
+        LS_FRAME {
+            ls_variable *v[3] = { ls_variable_new("a", vec(1, 2), true),
+                                  ls_variable_new("b", vec(3, 4), true),
+                                  ls_variable_new("c", vec(5, 6), true) };
+            ls_optimizer *o = adam ? ls_adam(LS_ADAM(.rate = 0.1)) : ls_sgd(LS_SGD(.rate = 0.1));
+            ls_tensor *good = vec(1, -1);
+            model x = { .w = 5 };
+            assert_int_equal(ls_apply_gradients(o, 3, (ls_tensor *[]){ good, good, good }, v),
+                             LS_OK);
+            adam ? model_adam(&x, 1, 0.1, 0.9, 0.999, 1e-7) : model_sgd(&x, 1, 0.1);
+            double before[3][2], after[2];
+            for (int i = 0; i < 3; i++)
+                ls_copy_out(ls_read(v[i]), before[i], sizeof before[i]);
+
+            ls_tensor *bad[] = { ls_zeros(LS_F64, LS_DIMS(3)), ls_zeros(LS_F32, LS_DIMS(2)),
+                                 ls_zeros(LS_I64, LS_DIMS(2)), ls_zeros(LS_F64, LS_DIMS(2, 1)),
+                                 ls_scalar(LS_F64, 1),         NULL };
+            for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+                for (int place = 0; place < 3; place++) {
+                    ls_tensor *g[3] = { good, good, good };
+                    g[place] = bad[k];
+                    assert_int_not_equal(ls_apply_gradients(o, 3, g, v), LS_OK);
+                    assert_int_not_equal(ls_error(), LS_OK);
+                }
+            }
+            ls_tensor *goods[3] = { good, good, good };
+            assert_int_equal(ls_apply_gradients(o, 3, goods, (ls_variable *[]){ v[0], NULL, v[2] }),
+                             LS_INVALID);
+            failed(LS_INVALID);
+            assert_int_equal(ls_apply_gradients(o, -1, goods, v), LS_INVALID);
+            failed(LS_INVALID);
+            assert_int_equal(ls_apply_gradients(o, 3, NULL, v), LS_INVALID);
+            failed(LS_INVALID);
+            assert_int_equal(ls_apply_gradients(o, 3, goods, NULL), LS_INVALID);
+            failed(LS_INVALID);
+            assert_int_equal(ls_apply_gradients(NULL, 3, goods, v), LS_INVALID);
+            failed(LS_INVALID);
+            LS_FRAME { /* rows outside the table, found while applying */
+                ls_tensor *rows = ls_from(LS_I32, LS_DIMS(1), (int32_t[]){ 2 });
+                ls_tensor *outside = ls_sparse(rows, ls_ones(LS_F64, LS_DIMS(1)), 2);
+                ls_tensor *g[3] = { good, good, outside };
+                assert_int_not_equal(ls_apply_gradients(o, 3, g, v), LS_OK);
+                assert_int_not_equal(ls_error(), LS_OK);
+            }
+            assert_int_equal(ls_iterations(o), 1);
+            for (int i = 0; i < 3; i++) {
+                ls_copy_out(ls_read(v[i]), after, sizeof after);
+                assert_memory_equal(after, before[i], sizeof after);
+            }
+            /* The next update goes on as if nothing had been tried. */
+            assert_int_equal(ls_apply_gradients(o, 3, goods, v), LS_OK);
+            adam ? model_adam(&x, 1, 0.1, 0.9, 0.999, 1e-7) : model_sgd(&x, 1, 0.1);
+            ls_copy_out(ls_read(v[2]), after, sizeof after);
+            assert_true(fabs(after[0] - x.w) < 1e-12);
+            assert_int_equal(ls_iterations(o), 2);
+            ls_optimizer_free(o);
+            for (int i = 0; i < 3; i++)
+                ls_variable_free(v[i]);
+        }
+}
+
+static void bad_losses(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_variable *v = ls_variable_new("v", vec(1, 2), true);
+        ls_optimizer *o = ls_sgd(LS_SGD(.rate = 1));
+        ls_tape *tape = ls_tape_open();
+        ls_tensor *loss = ls_sum(ls_read(v), LS_ALL_AXES, false);
+        assert_int_equal(ls_minimize(o, tape, NULL, 1, &v), LS_INVALID);
+        failed(LS_INVALID);
+        assert_int_equal(ls_minimize(o, NULL, loss, 1, &v), LS_INVALID);
+        failed(LS_INVALID);
+        assert_int_equal(ls_minimize(NULL, tape, loss, 1, &v), LS_INVALID);
+        failed(LS_INVALID);
+        assert_int_equal(ls_minimize(o, tape, loss, 1, NULL), LS_INVALID);
+        failed(LS_INVALID);
+        assert_int_equal(ls_minimize(o, tape, loss, 1, (ls_variable *[]){ NULL }), LS_INVALID);
+        failed(LS_INVALID);
+        assert_int_not_equal(ls_minimize(o, tape, ls_scalar_int(LS_I32, 1), 1, &v), LS_OK);
+        assert_int_not_equal(ls_error(), LS_OK);
+        /* An earlier failure comes through as what it was. */
+        ls_tensor *broken = ls_matmul(loss, loss);
+        assert_null(broken);
+        ls_status cause = ls_error_pending();
+        assert_int_equal(ls_minimize(o, tape, broken, 1, &v), cause);
+        assert_int_equal(ls_error(), cause);
+        ls_tape_close(tape);
+        assert_int_equal(ls_minimize(o, tape, loss, 1, &v), LS_STATE);
+        failed(LS_STATE);
+        assert_int_equal(ls_iterations(o), 0);
+        is(v, 1, 2);
+        ls_optimizer_free(o);
+        ls_variable_free(v);
+    }
+}
+
+static void snapshots_survive_an_update(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_variable *v = ls_variable_new("v", vec(1, 2), true);
+        ls_optimizer *o = ls_adam(LS_ADAM(.rate = 0.1));
+        ls_tensor *before = ls_read(v);
+        ls_tensor *g = ls_read(v); /* a gradient that is the variable itself */
+        assert_int_equal(ls_apply_gradients(o, 1, &g, &v), LS_OK);
+        double out[2];
+        ls_copy_out(before, out, sizeof out);
+        assert_true(out[0] == 1 && out[1] == 2);
+        model x = { .w = 1 };
+        model_adam(&x, 1, 0.1, 0.9, 0.999, 1e-7);
+        ls_copy_out(ls_read(v), out, sizeof out);
+        assert_true(fabs(out[0] - x.w) < 1e-12);
+        ls_optimizer_free(o);
+        ls_variable_free(v);
+    }
+}
+
+/* ---- sparse ----------------------------------------------------------------------- */
+
+static void sparse_is_the_dense_it_stands_for(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, WIDTH = 5 };
+    for (int adam = 0; adam < 2; adam++)
+        LS_FRAME {
+            ls_random_seed(11);
+            ls_tensor *start = ls_random_normal(LS_F32, LS_DIMS(ROWS, WIDTH), 0, 1);
+            ls_variable *s = ls_variable_new("s", start, true);
+            ls_variable *d = ls_variable_new("d", start, true);
+            ls_optimizer *os = adam ? ls_adam(LS_ADAM(.rate = 0.1)) : ls_sgd(LS_SGD(.rate = 0.1));
+            ls_optimizer *od = adam ? ls_adam(LS_ADAM(.rate = 0.1)) : ls_sgd(LS_SGD(.rate = 0.1));
+            for (int t = 0; t < 20; t++)
+                LS_FRAME {
+                    /* Row 8 is never touched, row 3 often and twice at once. */
+                    int32_t ids[4] = { 3, t % 8, (t * 5) % 8, 3 };
+                    ls_tensor *rows = ls_from(LS_I32, LS_DIMS(4), ids);
+                    ls_tensor *values = ls_random_normal(LS_F32, LS_DIMS(4, WIDTH), 0, 1);
+                    ls_tensor *g = ls_sparse(rows, values, ROWS), *dense = ls_densify(g);
+                    assert_true(ls_is_sparse(g) && !ls_is_sparse(dense));
+                    assert_int_equal(ls_apply_gradients(os, 1, &g, &s), LS_OK);
+                    assert_int_equal(ls_apply_gradients(od, 1, &dense, &d), LS_OK);
+                }
+            float a[ROWS * WIDTH], b[ROWS * WIDTH], first[ROWS * WIDTH];
+            ls_copy_out(ls_read(s), a, sizeof a);
+            ls_copy_out(ls_read(d), b, sizeof b);
+            ls_copy_out(start, first, sizeof first);
+            assert_memory_equal(a, b, sizeof a); /* the same bits */
+            assert_memory_equal(a + 8 * WIDTH, first + 8 * WIDTH, WIDTH * sizeof *a);
+            assert_memory_not_equal(a, first, sizeof a);
+            ls_optimizer_free(os);
+            ls_optimizer_free(od);
+            ls_variable_free(s);
+            ls_variable_free(d);
+        }
+}
+
+static void embeddings_learn(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_variable *table = ls_variable_new("table", ls_zeros(LS_F64, LS_DIMS(4, 2)), true);
+        ls_optimizer *o = ls_sgd(LS_SGD(.rate = 1));
+        ls_tensor *ids = ls_from(LS_I64, LS_DIMS(3), (int64_t[]){ 1, 3, 1 });
+        LS_FRAME {
+            ls_tape *tape = ls_tape_open();
+            ls_tensor *loss = ls_sum(ls_embedding(ls_read(table), ids), LS_ALL_AXES, false);
+            assert_int_equal(ls_minimize(o, tape, loss, 1, &table), LS_OK);
+        }
+        double got[8], want[8] = { 0, 0, -2, -2, 0, 0, -1, -1 };
+        ls_copy_out(ls_read(table), got, sizeof got);
+        assert_memory_equal(got, want, sizeof got);
+        ls_optimizer_free(o);
+        ls_variable_free(table);
+    }
+}
+
+/* ---- slots -------------------------------------------------------------------------- */
+
+/* A variable that took the place of a freed one starts with slots of its own. */
+static void slots_belong_to_one_variable(void **state)
+{
+    (void)state;
+    ls_optimizer *o = ls_adam(LS_ADAM(.rate = 0.1));
+    for (int turn = 0; turn < 8; turn++)
+        LS_FRAME {
+            int64_t n = turn % 2 ? 2 : 300;
+            ls_variable *v = ls_variable_new("v", ls_zeros(LS_F64, LS_DIMS(n)), true);
+            ls_tensor *g = ls_full(LS_F64, LS_DIMS(n), 3);
+            assert_int_equal(ls_apply_gradients(o, 1, &g, &v), LS_OK);
+            /* Fresh moments; the count of updates is the optimizer's. */
+            model x = { .t = turn };
+            model_adam(&x, 3, 0.1, 0.9, 0.999, 1e-7);
+            const double *w = ls_map(ls_read(v));
+            if (fabs(w[0] - x.w) > 1e-12 || fabs(w[n - 1] - x.w) > 1e-12)
+                fail_msg("turn %d: %.15g, not %.15g", turn, w[0], x.w);
+            ls_variable_free(v);
+        }
+    ls_optimizer_free(o);
+}
+
+static void many_variables_in_any_order(void **state)
+{
+    (void)state;
+    enum { V = 20 };
+    ls_variable *v[V];
+    model x[V];
+    ls_optimizer *o = ls_adam(LS_ADAM(.rate = 0.05));
+    LS_FRAME {
+        for (int i = 0; i < V; i++) {
+            x[i] = (model){ .w = i };
+            v[i] = ls_variable_new("v", ls_full(LS_F64, LS_DIMS(i + 1), i), true);
+        }
+    }
+    for (int t = 0; t < 10; t++)
+        LS_FRAME { /* a different order, and a different part, each step */
+            ls_variable *some[V];
+            ls_tensor *g[V];
+            int n = 0;
+            for (int k = 0; k < V; k++) {
+                int i = (k * 7 + t) % V;
+                x[i].t = t; /* the optimizer's count */
+                if ((i + t) % 3 == 0)
+                    continue;
+                some[n] = v[i];
+                g[n++] = ls_full(LS_F64, LS_DIMS(i + 1), slope(t, i));
+                model_adam(&x[i], slope(t, i), 0.05, 0.9, 0.999, 1e-7);
+            }
+            assert_int_equal(ls_apply_gradients(o, n, g, some), LS_OK);
+        }
+    LS_FRAME {
+        for (int i = 0; i < V; i++) {
+            const double *w = ls_map(ls_read(v[i]));
+            assert_true(fabs(w[0] - x[i].w) < 1e-10 && fabs(w[i] - x[i].w) < 1e-10);
+        }
+    }
+    ls_optimizer_free(o);
+    for (int i = 0; i < V; i++)
+        ls_variable_free(v[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(sgd_follows_keras, clean),
+        cmocka_unit_test_setup(adam_follows_keras, clean),
+        cmocka_unit_test_setup(options, clean),
+        cmocka_unit_test_setup(fits_a_line, clean),
+        cmocka_unit_test_setup(only_the_trainable_move, clean),
+        cmocka_unit_test_setup(a_failure_changes_nothing, clean),
+        cmocka_unit_test_setup(bad_losses, clean),
+        cmocka_unit_test_setup(snapshots_survive_an_update, clean),
+        cmocka_unit_test_setup(sparse_is_the_dense_it_stands_for, clean),
+        cmocka_unit_test_setup(embeddings_learn, clean),
+        cmocka_unit_test_setup(slots_belong_to_one_variable, clean),
+        cmocka_unit_test_setup(many_variables_in_any_order, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
