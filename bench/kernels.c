@@ -27,7 +27,7 @@
 /* Turns per row: at least LEAST, then until the row has run for BUDGET_US. The
  * same for every row, whatever it shows: timing only the slow-looking ones again
  * would flatter us. Clocks here move in steps of 12 %, hence the many turns. */
-enum { LEAST = 40, MOST = 1000, BUDGET_US = 800000 };
+enum { LEAST = 40, MOST = 1000, BUDGET_US = 1500000 };
 
 /* Rows below this time the call around the kernel rather than the kernel, and
  * are judged apart. */
@@ -56,23 +56,14 @@ static void must(ls_status st)
     }
 }
 
-static float *buffer(size_t bytes)
-{
-    float *v = aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
-    if (!v)
-        exit(1);
-    for (size_t i = 0; i < bytes / sizeof *v; i++)
-        v[i] = (float)((i * 2654435761u >> 8) % 2001) / 1000.0f - 1.0f;
-    return v;
-}
-
 static void time_in_turns(bench_call *calls, int n)
 {
     for (int i = 0; i < n; i++)
         calls[i].best_us = 1e30;
     double begin = now_us();
     for (int turn = 0; turn < MOST && (turn < LEAST || now_us() - begin < BUDGET_US); turn++)
-        for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n; k++) {
+            int i = (turn + k) % n; /* nobody always follows the same one */
             calls[i].run(calls[i].context);
             double t = now_us();
             calls[i].run(calls[i].context);
@@ -179,10 +170,11 @@ static void conv_row(const char *model, const char *layer, int64_t size, int64_t
         return;
     for (int pass = 0; pass < 3; pass++) {
         conv_context ctx;
-        must(ls__conv_plan_open(&ctx.plan, &s, (ls__conv_pass)pass, LS__CONV_NHWC));
+        must(ls__conv_plan_open(&ctx.plan, &s, (ls__conv_pass)pass,
+                                ls__conv_preferred(&s, (ls__conv_pass)pass)));
         for (int i = 0; i < 3; i++) {
-            ctx.plain[i] = buffer((size_t)ls__conv_count(&s, i) * sizeof(float));
-            ctx.packed[i] = buffer(ctx.plan.arg[i].bytes);
+            ctx.plain[i] = bench_buffer((size_t)ls__conv_count(&s, i) * sizeof(float));
+            ctx.packed[i] = bench_buffer(ctx.plan.arg[i].bytes);
         }
         bench_call calls[16] = { { .run = conv_ours, .context = &ctx },
                                  { .run = conv_reorders, .context = &ctx },
@@ -235,10 +227,10 @@ static void product_row(const char *model, const char *layer, const char *pass, 
     size_t unit = (size_t)s.batch * sizeof(float);
     matmul_context ctx = { .shape = s };
     must(ls__matmul_plan_open(&ctx.plan, &s, weights));
-    ctx.a = buffer((size_t)s.stride_a * unit);
-    ctx.b = buffer((size_t)s.stride_b * unit);
-    ctx.c = buffer((size_t)s.stride_c * unit);
-    ctx.packed = buffer(ctx.plan.b_bytes);
+    ctx.a = bench_buffer((size_t)s.stride_a * unit);
+    ctx.b = bench_buffer((size_t)s.stride_b * unit);
+    ctx.c = bench_buffer((size_t)s.stride_c * unit);
+    ctx.packed = bench_buffer(ctx.plan.b_bytes);
     bench_call calls[16] = { { .run = matmul_ours, .context = &ctx },
                              { .run = matmul_reorders, .context = &ctx },
                              { .run = matmul_eager, .context = &ctx } };
@@ -295,9 +287,9 @@ static void pool_row(const char *model, const char *layer, int64_t size, int64_t
     if (only && strcmp(only, model) != 0)
         return;
     size_t out = (size_t)(64 * ctx.s.oh * ctx.s.ow * c) * sizeof(float);
-    ctx.x = buffer((size_t)(64 * size * size * c) * sizeof(float));
-    ctx.y = buffer(out);
-    ctx.argmax = (int32_t *)buffer(out);
+    ctx.x = bench_buffer((size_t)(64 * size * size * c) * sizeof(float));
+    ctx.y = bench_buffer(out);
+    ctx.argmax = (int32_t *)bench_buffer(out);
     for (int backward = 0; backward < 2; backward++) {
         void (*run)(void *) = backward ? pool_backward : pool_forward;
         bench_call calls[8] = { { .run = run, .context = &ctx },

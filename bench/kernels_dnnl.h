@@ -25,4 +25,7 @@ int bench_pool_calls(const ls__pool_shape *shape, bool backward, bench_call *out
 
 void bench_call_free(bench_call *call);
 
+/* Memory for a call, filled with numbers between -1 and 1; free() it. */
+float *bench_buffer(size_t bytes);
+
 #endif

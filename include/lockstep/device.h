@@ -8,7 +8,7 @@
  *
  *     /cpu:1  cpu:1  CPU:1  /device:CPU:1  /job:localhost/replica:0/task:0/device:CPU:1
  *
- * There are as many CPU devices as you name: device N sits on usable core N
+ * Numbers run from 0 to 65535; "/cpu" is "/cpu:0". There are as many CPU devices as you name: device N sits on usable core N
  * modulo their number (cgroup quotas and cpusets count), so devices may
  * outnumber cores.
  *
@@ -21,7 +21,7 @@
 
 LS_BEGIN_DECLS
 
-/* Writes the canonical name of `name` to `out` (LS_DEVICE_NAME_MAX is enough).
+/* Writes the canonical name of `name` to `out`, which has LS_DEVICE_NAME_MAX bytes.
  * Fields that `name` leaves open come from `defaults`, a device name too, or
  * NULL for this process's own. */
 #define LS_DEVICE_NAME_MAX 128
@@ -40,11 +40,12 @@ LS_API int ls_cpu_cores(void);
  * threads round differently. Applies to the calling thread. */
 LS_API ls_status ls_device_threads(int threads);
 
-/* Runs fn(user) on the device's own pinned thread and waits for it. An error
- * left pending there moves to the calling thread. */
+/* Runs fn(user) on the device's own pinned thread, with the device as that
+ * thread's, and waits for it. An error left pending there moves to the calling
+ * thread. */
 LS_API ls_status ls_device_run(const char *name, ls_status (*fn)(void *user), void *user);
 
-/* A tensor with the same values on another device. */
+/* The same value on another device; gradients flow through. */
 LS_API ls_tensor *ls_copy_to(ls_tensor *t, const char *device);
 
 #if defined(__GNUC__) && !defined(__cplusplus)

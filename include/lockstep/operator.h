@@ -130,6 +130,8 @@ typedef struct ls_op {
 /* Makes a row findable by name. LS_INVALID when the row is incomplete, LS_STATE
  * when another row has that name. */
 LS_API ls_status ls_op_register(const ls_op *op);
+
+/* NULL when there is none of that name; no error is recorded. */
 LS_API const ls_op *ls_op_find(const char *name);
 
 /* Walks all registered rows: start at 0, ends with NULL. */

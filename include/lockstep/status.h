@@ -96,8 +96,8 @@ typedef enum ls_log_level { LS_LOG_ERROR, LS_LOG_WARNING, LS_LOG_INFO, LS_LOG_DE
 
 typedef void (*ls_log_fn)(ls_log_level level, const char *message, void *user);
 
-/* Sends messages of `most_detailed` and graver to `fn` (NULL: stderr, the
- * default, which shows LS_LOG_WARNING and graver). `fn` may be called from any
+/* Sends messages of `most_detailed` and graver to `fn` (NULL: back to the default,
+ * stderr, which shows LS_LOG_WARNING and graver whatever is given). `fn` may be called from any
  * thread, one call at a time; it must not log. */
 LS_API void ls_log_set(ls_log_fn fn, void *user, ls_log_level most_detailed);
 

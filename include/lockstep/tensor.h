@@ -91,8 +91,8 @@ LS_API ls_tensor *ls_from(ls_dtype dtype, int rank, const int64_t *dims, const v
 
 /* Uses your memory without a copy. It must stay as it is until `release` is
  * called, exactly once, possibly from another thread; NULL when nothing is to
- * be released (the memory then must outlive every use of the tensor). If this
- * call fails, `release` is not called. */
+ * be released (the memory then must outlive every use of the tensor). It must be
+ * aligned as its elements are. If this call fails, `release` is not called. */
 LS_API ls_tensor *ls_wrap(ls_dtype dtype, int rank, const int64_t *dims, void *data,
                           void (*release)(void *data, void *user), void *user);
 
@@ -101,7 +101,7 @@ LS_API ls_tensor *ls_wrap(ls_dtype dtype, int rank, const int64_t *dims, void *d
 LS_API ls_tensor *ls_from_strings(int rank, const int64_t *dims, const void *const *strings,
                                   const size_t *lengths);
 
-/* One number, converted to `dtype`. */
+/* One number, converted to `dtype` as ls_cast does: what does not fit saturates. */
 LS_API ls_tensor *ls_scalar(ls_dtype dtype, double value);
 LS_API ls_tensor *ls_scalar_int(ls_dtype dtype, int64_t value);
 
@@ -112,7 +112,8 @@ LS_API ls_tensor *ls_ones(ls_dtype dtype, int rank, const int64_t *dims);
 
 /* ---- asking ------------------------------------------------------------ */
 
-/* Asking a NULL tensor gives 0, or NULL, and records nothing. */
+/* Asking a NULL tensor gives 0, or NULL, and records nothing (ls_dim, which can
+ * fail, aside). */
 LS_API ls_dtype ls_dtype_of(const ls_tensor *t);
 LS_API int ls_rank(const ls_tensor *t);
 LS_API const int64_t *ls_shape(const ls_tensor *t); /* ls_rank numbers */
@@ -132,7 +133,8 @@ LS_API const char *ls_device_of(const ls_tensor *t);
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* Copies all elements to `to`, which has room for exactly `bytes`. */
+/* Copies all elements to `to`, which has room for exactly `bytes`. Reading wants a
+ * dense tensor of numbers: see ls_densify (tape.h), and ls_string_at. */
 LS_API ls_status ls_copy_out(const ls_tensor *t, void *to, size_t bytes);
 
 /* Gives read access to the elements until ls_unmap or until the tensor goes.
@@ -140,8 +142,8 @@ LS_API ls_status ls_copy_out(const ls_tensor *t, void *to, size_t bytes);
 LS_API const void *ls_map(const ls_tensor *t);
 LS_API void ls_unmap(const ls_tensor *t);
 
-/* The value of a one-element tensor of any numeric dtype. NaN, or 0, and an
- * error when it is not one. */
+/* The value of a one-element tensor of any dtype but LS_BYTES (a bool is 0 or 1).
+ * NaN, or 0, and an error when it is not one. */
 LS_API float ls_to_float(const ls_tensor *t);
 LS_API double ls_to_double(const ls_tensor *t);
 LS_API int64_t ls_to_int(const ls_tensor *t);
@@ -154,11 +156,13 @@ LS_API ls_status ls_string_at(const ls_tensor *t, int64_t index, const void **da
 /* ---- owning ------------------------------------------------------------ */
 
 /* Opens a frame on this thread; frames nest. Returns its depth, which
- * ls_frame_close wants back, so that a forgotten close is noticed. */
+ * ls_frame_close wants back, so that a forgotten close is noticed: closing an
+ * outer frame closes those inside it too, and fails with LS_STATE. */
 LS_API int ls_frame_open(void);
 LS_API ls_status ls_frame_close(int depth);
 
-/* A new handle in the frame around the innermost one. */
+/* A new handle in the frame around the innermost one (outside any frame: in the
+ * thread's own, which lasts as long as the thread). */
 LS_API ls_tensor *ls_hand_up(ls_tensor *t);
 
 /* A new handle that no frame owns: yours until ls_drop. Drop takes NULL. */

@@ -60,7 +60,8 @@ LS_API int64_t ls_iterations(const ls_optimizer *optimizer);
 LS_API ls_status ls_minimize(ls_optimizer *optimizer, ls_tape *tape, ls_tensor *loss,
                              int count, ls_variable *const *variables);
 
-/* The update alone, with gradients of yours: one per variable. */
+/* The update alone, with gradients of yours: one per variable, trainable or not.
+ * A variable is listed once; it is f32 or f64. */
 LS_API ls_status ls_apply_gradients(ls_optimizer *optimizer, int count,
                                     ls_tensor *const *gradients,
                                     ls_variable *const *variables);

@@ -10,7 +10,8 @@
  *     ls_variable_free(w);
  *
  * ls_read is a snapshot: what you read stays what it was, although no copy is
- * made until somebody writes. Writes keep shape and dtype.
+ * made until somebody writes. Writes keep shape and dtype. Any number of threads
+ * may read a variable at once; who writes it must be alone.
  */
 #ifndef LOCKSTEP_VARIABLE_H
 #define LOCKSTEP_VARIABLE_H
@@ -21,7 +22,7 @@ LS_BEGIN_DECLS
 
 typedef struct ls_variable ls_variable;
 
-/* A variable that starts as a copy of `initial`. Yours until ls_variable_free,
+/* A variable that starts as a copy of `initial`; it wants a name. Yours until ls_variable_free,
  * which takes NULL. */
 LS_API ls_variable *ls_variable_new(const char *name, ls_tensor *initial, bool trainable);
 LS_API void ls_variable_free(ls_variable *v);

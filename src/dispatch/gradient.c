@@ -172,9 +172,17 @@ static ls_tensor *sum_of(ls_tensor *a, ls_tensor *b)
     return ls_sparse(ls_concat(2, rows, 0), ls_concat(2, values, 0), a->spec.dims[0]);
 }
 
+/* On the device where it is needed. */
+static ls_tensor *on(ls__device *device, ls_tensor *t)
+{
+    return !t || t->device == device ? t : ls_copy_to(t, device->name);
+}
+
 static ls_status add_to(slot *p, ls_tensor *gradient)
 {
-    ls_tensor *total = p->gradient ? sum_of(p->gradient, gradient) : gradient;
+    ls_tensor *total = gradient;
+    if (p->gradient)
+        total = sum_of(p->gradient, on(p->gradient->device, gradient));
     ls_tensor *kept = ls_keep(total);
     if (!kept)
         return ls_error_pending();
@@ -240,17 +248,16 @@ static ls_status run_gradient(const ls__note *note, slots *values)
         return LS_NO_MEMORY;
     memset(g.given, 0, sizeof *g.given * (size_t)note->n_inputs);
     for (int i = 0; i < note->n_outputs; i++)
-        g.arrived[i] = slot_of(values, note->outputs[i]->id)->gradient;
+        g.arrived[i] = on(note->outputs[i]->device,
+                          slot_of(values, note->outputs[i]->id)->gradient);
 
-    ls_status before = ls_error_pending();
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
     /* The constants it makes belong where its values are. */
     ls__device *device = ls__device_use(note->outputs[0]->device);
     ls_status st = note->op->gradient(&g);
     ls__device_use(device);
-    if (!st && !before)
-        st = ls_error_pending();
-    if (st && !ls_error_pending())
-        ls__fail(st, "%s: its gradient failed: %s", note->op->name, ls_status_text(st));
+    st = ls__error_scope_close(&scope, st, "gradient of '%s'", note->op->name);
     for (int i = 0; i < note->n_inputs && !st; i++)
         if (g.given[i] && ls_grad_wanted(&g, i))
             st = add_to(slot_of(values, note->inputs[i]->id), g.given[i]);
@@ -293,7 +300,7 @@ static ls_status collect(const slots *values, int n_xs, ls_tensor *const *xs, ls
 {
     for (int i = 0; i < n_xs; i++) {
         ls_tensor *gradient = slot_of(values, xs[i]->id)->gradient;
-        out[i] = gradient ? ls_import(gradient) : filled_like(xs[i], 0);
+        out[i] = gradient ? ls_import(on(xs[i]->device, gradient)) : filled_like(xs[i], 0);
         if (!out[i])
             return ls_error_pending();
     }

@@ -14,9 +14,16 @@
 
 #include <cmocka.h>
 
-/* A sanitizer build returns NULL too when memory is out. */
+/* Sanitizer builds return NULL too when memory is out. */
 const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+
 const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }

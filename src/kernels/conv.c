@@ -71,6 +71,23 @@ int64_t ls__conv_count(const ls__conv_shape *s, int arg)
     }
 }
 
+ls__conv_layout ls__conv_preferred(const ls__conv_shape *shape, ls__conv_pass pass)
+{
+#ifdef LS_HAVE_DNNL
+    /* Measured on Sapphire Rapids, 1 thread: our own kernel is for NHWC; oneDNN's
+     * 1x1 and its dense weight gradients are as fast or faster there too. */
+    bool dense = shape->stride_h == 1 && shape->stride_w == 1;
+    bool point = shape->kh == 1 && shape->kw == 1;
+    if (ls__conv_one_fits(shape) || point || (pass == LS__CONV_BACKWARD_WEIGHTS && dense))
+        return LS__CONV_NHWC;
+    return LS__CONV_ANY;
+#else
+    (void)shape;
+    (void)pass;
+    return LS__CONV_NHWC;
+#endif
+}
+
 /* The argument a pass writes. */
 static int written_by(ls__conv_pass pass)
 {

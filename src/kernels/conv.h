@@ -12,8 +12,7 @@
  * 2. Traced: open a plan per (shape, pass) once; ask it for each argument X, W,
  *    Y whether it is wanted plain and how many bytes it takes; move data in and
  *    out with _pack and _unpack, hoisted out of the step where possible; run.
- *    With LS__CONV_NHWC activations are always plain, only weights are packed
- *    (measured 0 to 12 % behind fully blocked layouts, see bench/kernels.c);
+ *    With LS__CONV_NHWC activations are always plain and only weights are packed;
  *    LS__CONV_ANY lets oneDNN choose the activations' layout too.
  *
  * In a backward pass the gradient takes its value's place: backward-data reads
@@ -48,6 +47,12 @@ typedef enum ls__conv_pass {
 } ls__conv_pass;
 
 typedef enum ls__conv_layout { LS__CONV_NHWC, LS__CONV_ANY } ls__conv_layout;
+
+/* The layout in which a pass runs fastest when moving data costs nothing: what a
+ * compiler of whole steps asks. Our own kernels want NHWC, oneDNN's are up to a
+ * quarter faster in its blocked layouts (bench/kernels.c). Eager calls use NHWC:
+ * two reorders of activations would cost more than that. */
+ls__conv_layout ls__conv_preferred(const ls__conv_shape *shape, ls__conv_pass pass);
 
 enum { LS__CONV_X, LS__CONV_W, LS__CONV_Y };
 

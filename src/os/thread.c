@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,12 +130,13 @@ void ls__worker_stop(ls__worker *w)
 
 static pthread_key_t end_key;
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;
-static void (*end_fn)(void);
+static void (*_Atomic end_fn)(void); /* threads that set it set the same */
 
 static void thread_ended(void *unused)
 {
     (void)unused;
-    end_fn();
+    void (*fn)(void) = atomic_load_explicit(&end_fn, memory_order_relaxed);
+    fn();
 }
 
 static void make_end_key(void)
@@ -144,7 +146,7 @@ static void make_end_key(void)
 
 void ls__at_thread_end(void (*fn)(void))
 {
-    end_fn = fn;
+    atomic_store_explicit(&end_fn, fn, memory_order_relaxed);
     pthread_once(&end_once, make_end_key);
     pthread_setspecific(end_key, &end_key); /* any non-NULL value arms the hook */
 }

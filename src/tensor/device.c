@@ -147,13 +147,30 @@ int ls_cpu_cores(void)
     return ls__cores();
 }
 
+typedef struct device_job {
+    ls__device *device;
+    ls_status (*fn)(void *);
+    void *user;
+} device_job;
+
+/* On the device's thread: what is made there belongs there. */
+static ls_status run_there(void *user)
+{
+    device_job *job = user;
+    ls__device *before = ls__device_use(job->device);
+    ls_status st = job->fn(job->user);
+    ls__device_use(before);
+    return st;
+}
+
 ls_status ls_device_run(const char *name, ls_status (*fn)(void *), void *user)
 {
     ls__device *device = NULL;
     if (!fn)
         return ls__fail(LS_INVALID, "ls_device_run: fn is NULL");
     ls_status st = ls__device_find(name, &device);
-    return st ? st : device->table->run(device, fn, user);
+    device_job job = { device, fn, user };
+    return st ? st : device->table->run(device, run_there, &job);
 }
 
 ls_tensor *ls_copy_to(ls_tensor *t, const char *name)
@@ -163,8 +180,9 @@ ls_tensor *ls_copy_to(ls_tensor *t, const char *name)
         return NULL;
     if (device == t->device)
         return ls__same_value(t);
-    /* CPU devices share the host's memory: the same storage serves both. */
-    ls_tensor *copy = ls__handle(&t->spec, ls__storage_ref(t->storage), ls__new_id(), device);
+    /* CPU devices share the host's memory: the same storage serves both, and it is
+     * the same value, so gradients flow through. */
+    ls_tensor *copy = ls__handle(&t->spec, ls__storage_ref(t->storage), t->id, device);
     if (copy && t->sparse_rows) {
         copy->sparse_rows = ls_copy_to(t->sparse_rows, name);
         if (!copy->sparse_rows)

@@ -25,7 +25,7 @@ typedef void *(*alloc_fn)(size_t bytes);
 
 static void *heap_alloc(size_t bytes)
 {
-    void *at = malloc(bytes ? bytes : 1);
+    void *at = calloc(1, bytes ? bytes : 1); /* so that a half-made value can be dropped */
     if (!at)
         ls__fail_memory("ls_value_keep", bytes);
     return at;
@@ -38,17 +38,18 @@ static ls_value *node(alloc_fn alloc, ls_value_kind kind, int count)
     if (!v)
         return NULL;
     *v = (ls_value){ .kind = kind, .kept = alloc == heap_alloc, .count = count };
-    if (kind != LS_LEAF) {
+    if (kind != LS_LEAF)
         v->items = alloc(sizeof *v->items * entries);
-        if (!v->items)
-            return NULL;
-    }
-    if (kind == LS_DICT) {
+    if (kind == LS_DICT)
         v->keys = alloc(sizeof *v->keys * entries);
-        if (!v->keys)
-            return NULL;
+    if ((kind == LS_LEAF || v->items) && (kind != LS_DICT || v->keys))
+        return v;
+    if (v->kept) {
+        free(v->items);
+        free(v->keys);
+        free(v);
     }
-    return v;
+    return NULL;
 }
 
 static ls_status check(const char *who, const ls_value *v)
@@ -71,28 +72,38 @@ static ls_status check_count(const char *who, int count, const void *array)
 
 typedef ls_tensor *(*leaf_fn)(ls_tensor *t);
 
-static ls_value *copy(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors)
+static ls_value *copy(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors);
+
+static ls_status fill(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors,
+                      ls_value *out)
 {
-    ls_value *out = node(alloc, v->kind, v->count);
-    if (!out)
-        return NULL;
     if (v->kind == LS_LEAF) {
         out->tensor = leaf(tensors ? *(*tensors)++ : v->tensor);
-        return out->tensor ? out : NULL;
+        return out->tensor ? LS_OK : LS_NO_MEMORY;
     }
     for (int i = 0; i < v->count; i++) {
         out->items[i] = copy(alloc, v->items[i], leaf, tensors);
         if (!out->items[i])
-            return NULL;
+            return LS_NO_MEMORY;
         if (v->kind == LS_DICT) {
             size_t bytes = strlen(v->keys[i]) + 1;
             out->keys[i] = alloc(bytes);
             if (!out->keys[i])
-                return NULL;
+                return LS_NO_MEMORY;
             memcpy(out->keys[i], v->keys[i], bytes);
         }
     }
-    return out;
+    return LS_OK;
+}
+
+static ls_value *copy(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors)
+{
+    ls_value *out = node(alloc, v->kind, v->count);
+    if (!out || fill(alloc, v, leaf, tensors, out) == LS_OK)
+        return out;
+    if (out->kept)
+        ls_value_drop(out);
+    return NULL;
 }
 
 static ls_tensor *same_value(ls_tensor *t)

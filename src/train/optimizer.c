@@ -251,14 +251,14 @@ static ls_status apply(ls_optimizer *o, int count, ls_tensor *const *gradients,
 {
     slot_set **sets = ls__frame_alloc(sizeof *sets * (size_t)(count + 1));
     ls_tensor **dense = ls__frame_alloc(sizeof *dense * (size_t)(count + 1));
-    if (!sets || !dense)
+    ls_tensor *rate = ls_scalar(LS_F64, o->rate);
+    ls_tensor *iteration = ls_scalar_int(LS_I64, o->iterations + 1);
+    if (!sets || !dense || !rate || !iteration)
         return LS_NO_MEMORY;
     ls_status st = prepare(o, count, gradients, variables, sets, dense);
     for (int i = 0; i < count && !st; i++) {
-        ls__device *before = ls__device_use(dense[i]->device);
-        st = o->kind->update(o, sets[i], dense[i], ls_scalar(LS_F64, o->rate),
-                             ls_scalar_int(LS_I64, o->iterations + 1));
-        ls__device_use(before);
+        rate->device = iteration->device = dense[i]->device; /* numbers of the host's */
+        st = o->kind->update(o, sets[i], dense[i], rate, iteration);
     }
     if (!st)
         o->iterations++;

@@ -574,6 +574,69 @@ static void many_variables_in_any_order(void **state)
         ls_variable_free(v[i]);
 }
 
+/* A variable is updated where it is, whatever device the thread has. */
+static void variables_on_another_device(void **state)
+{
+    (void)state;
+    for (int adam = 0; adam < 2; adam++)
+        LS_FRAME {
+            ls_optimizer *o = adam ? ls_adam(LS_ADAM(.rate = 0.1)) : ls_sgd(LS_SGD(.rate = 0.1));
+            ls_variable *v = NULL;
+            LS_DEVICE ("/cpu:1")
+                v = ls_variable_new("v", vec(3, 4), true);
+            assert_string_equal(ls_device_of(ls_read(v)),
+                                "/job:localhost/replica:0/task:0/device:CPU:1");
+            model x = { .w = 3 };
+            for (int t = 0; t < 3; t++)
+                LS_FRAME {
+                    ls_tape *tape = ls_tape_open();
+                    ls_tensor *loss = ls_sum(ls_read(v), LS_ALL_AXES, false);
+                    if (ls_minimize(o, tape, loss, 1, &v))
+                        fail_msg("%s", ls_error_report());
+                    adam ? model_adam(&x, 1, 0.1, 0.9, 0.999, 1e-7) : model_sgd(&x, 1, 0.1);
+                }
+            is(v, x.w, x.w + 1);
+            ls_optimizer_free(o);
+            ls_variable_free(v);
+        }
+}
+
+/* Variables and gradients of several devices: all are updated, or none. */
+static void devices_mixed(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_optimizer *o = ls_sgd(LS_SGD(.rate = 1));
+        ls_variable *v[2] = { ls_variable_new("here", vec(1, 2), true), NULL };
+        ls_tensor *g[2] = { vec(1, 1), NULL };
+        LS_DEVICE ("/cpu:1") {
+            v[1] = ls_variable_new("there", vec(3, 4), true);
+            g[1] = vec(1, 1);
+        }
+        if (ls_apply_gradients(o, 2, g, v) == LS_OK) { /* each beside its own */
+            is(v[0], 0, 1);
+            is(v[1], 2, 3);
+        } else {
+            assert_int_not_equal(ls_error(), LS_OK);
+            is(v[0], 1, 2);
+            is(v[1], 3, 4);
+        }
+        assert_int_equal(ls_assign(v[0], vec(1, 2)), LS_OK);
+        ls_variable_free(v[1]);
+        v[1] = ls_variable_new("also here", vec(3, 4), true);
+        int64_t before = ls_iterations(o);
+        if (ls_apply_gradients(o, 2, g, v) != LS_OK) { /* a gradient from elsewhere */
+            assert_int_not_equal(ls_error(), LS_OK);
+            is(v[0], 1, 2);
+            is(v[1], 3, 4);
+            assert_int_equal(ls_iterations(o), before);
+        }
+        ls_optimizer_free(o);
+        ls_variable_free(v[0]);
+        ls_variable_free(v[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +652,8 @@ int main(void)
         cmocka_unit_test_setup(embeddings_learn, clean),
         cmocka_unit_test_setup(slots_belong_to_one_variable, clean),
         cmocka_unit_test_setup(many_variables_in_any_order, clean),
+        cmocka_unit_test_setup(variables_on_another_device, clean),
+        cmocka_unit_test_setup(devices_mixed, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,170 @@
+/*
+ * Memory runs out: the n-th allocation of a training step fails, for every n.
+ * Each time the step says LS_NO_MEMORY, no variable and no counter has changed,
+ * nothing leaks, and the next step works.
+ *
+ * The linker puts the functions below in front of the allocator's (--wrap).
+ */
+#include <lockstep.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "tensor/storage.h"
+
+static long countdown = -1; /* allocations until one fails; -1: none will */
+static bool failed_one;
+
+static bool fails(void)
+{
+    if (countdown < 0 || countdown-- > 0)
+        return false;
+    failed_one = true;
+    return true;
+}
+
+#define WRAP(result, name, parameters, ...)                                                        \
+    result __real_##name parameters;                                                               \
+    result __wrap_##name parameters;                                                               \
+    result __wrap_##name parameters                                                                \
+    {                                                                                              \
+        return fails() ? NULL : __real_##name(__VA_ARGS__);                                        \
+    }
+
+WRAP(void *, malloc, (size_t n), n)
+WRAP(void *, calloc, (size_t n, size_t m), n, m)
+WRAP(void *, realloc, (void *p, size_t n), p, n)
+WRAP(void *, aligned_alloc, (size_t a, size_t n), a, n)
+WRAP(char *, strdup, (const char *s), s)
+
+enum { VARIABLES = 3 };
+
+typedef struct model {
+    ls_variable *v[VARIABLES];
+    ls_optimizer *adam;
+} model;
+
+static model make(void)
+{
+    model m = { .adam = ls_adam(NULL) };
+    LS_FRAME {
+        ls_random_seed(1);
+        m.v[0] = ls_variable_new("w", ls_glorot_uniform(LS_F32, LS_DIMS(3, 2)), true);
+        m.v[1] = ls_variable_new("b", ls_zeros(LS_F32, LS_DIMS(2)), true);
+        m.v[2] = ls_variable_new("table", ls_ones(LS_F32, LS_DIMS(2, 2)), true);
+    }
+    return m;
+}
+
+static void unmake(model *m)
+{
+    ls_optimizer_free(m->adam);
+    for (int i = 0; i < VARIABLES; i++)
+        ls_variable_free(m->v[i]);
+}
+
+static ls_status step(model *m)
+{
+    ls_status st = LS_NO_MEMORY;
+    LS_FRAME {
+        ls_tape *tape = ls_tape_open();
+        ls_tensor *x = ls_full(LS_F32, LS_DIMS(4, 3), 0.5);
+        ls_tensor *ids = ls_from(LS_I32, LS_DIMS(4), (int32_t[]){ 0, 1, 1, 0 });
+        ls_tensor *h = ls_tanh(ls_dense(x, ls_read(m->v[0]), ls_read(m->v[1])));
+        h = ls_add(h, ls_embedding(ls_read(m->v[2]), ids));
+        ls_tensor *loss = ls_mean(ls_sparse_softmax_xent(h, ids), LS_ALL_AXES, false);
+        ls_value *kept = ls_value_keep(ls_dict(1, (const char *[]){ "pair" },
+            (ls_value *[]){ ls_tensors(2, (ls_tensor *[]){ loss, h }) }));
+        ls_value_drop(kept);
+        st = ls_minimize(m->adam, tape, kept ? loss : NULL, VARIABLES, m->v);
+    }
+    return st;
+}
+
+typedef struct snapshot {
+    float values[6 + 2 + 4];
+    int64_t iterations;
+} snapshot;
+
+static snapshot look(model *m)
+{
+    static const int sizes[VARIABLES] = { 6, 2, 4 };
+    snapshot s;
+    memset(&s, 0, sizeof s);
+    float *at = s.values;
+    for (int i = 0; i < VARIABLES; at += sizes[i++])
+        LS_FRAME assert_int_equal(
+            ls_copy_out(ls_read(m->v[i]), at, sizeof *at * (size_t)sizes[i]), LS_OK);
+    s.iterations = ls_iterations(m->adam);
+    return s;
+}
+
+/* Gives stocks back, so that the next step has to ask for everything again. */
+static void empty_stocks(void)
+{
+    ls__storage_thread_end();
+    ls__arena_thread_end();
+}
+
+static size_t memory(void)
+{
+    size_t now;
+    ls_memory(&now, NULL);
+    return now;
+}
+
+/* Lets allocation `n` of a step fail; false when the step has no so many. With
+ * `fresh`, the optimizer has yet to make its slots. */
+static bool one_failure(long n, bool fresh)
+{
+    size_t before = memory();
+    model m = make();
+    if (!fresh)
+        assert_int_equal(step(&m), LS_OK);
+    snapshot then = look(&m);
+    empty_stocks();
+    failed_one = false;
+    countdown = n;
+    ls_status st = step(&m);
+    countdown = -1;
+    if (failed_one) {
+        if (st != LS_NO_MEMORY || ls_error() != LS_NO_MEMORY)
+            fail_msg("allocation %ld: %s, '%s'", n, ls_status_name(st), ls_error_text());
+        snapshot now = look(&m);
+        if (memcmp(&then, &now, sizeof now) != 0)
+            fail_msg("allocation %ld: a failed step has changed something", n);
+        assert_int_equal(step(&m), LS_OK);
+    } else {
+        assert_int_equal(st, LS_OK);
+    }
+    unmake(&m);
+    if (memory() != before)
+        fail_msg("allocation %ld: %zu bytes before, %zu after", n, before, memory());
+    return failed_one;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (int fresh = 0; fresh < 2; fresh++) {
+        long n = 0;
+        while (one_failure(n, fresh))
+            n++;
+        assert_true(n > 20); /* the wrapping is at work */
+    }
+}
+
+int main(void)
+{
+    LS_FRAME { /* the root frame, devices and kernels' caches are made once */
+        model m = make();
+        step(&m);
+        unmake(&m);
+    }
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_allocation_may_fail) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
