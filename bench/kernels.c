@@ -6,10 +6,12 @@
  * oneDNN calls one could make (layout `any` everywhere, NHWC with `any` weights,
  * plain; matmul, inner product, sgemm); their ratio; what moving the arguments
  * between plain and preferred costs; and the eager call, which does both. All
- * calls of a row are timed in turns, each right after a run that warms it, and
- * the best of many turns counts, so that a busy neighbour hits all alike.
+ * calls of a row are timed in turns, shuffled, in the same memory, each after a run
+ * that warms it; the ratio is the median over turns, so that a busy neighbour or a
+ * clock that changes hits all alike.
  *
  *     kernels [MODEL]        only that model
+ *     kernels MODEL calls    and what each oneDNN call took
  */
 #include "kernels/threads.h"
 #include "kernels_dnnl.h"
@@ -26,8 +28,8 @@
 
 /* Turns per row: at least LEAST, then until the row has run for BUDGET_US. The
  * same for every row, whatever it shows: timing only the slow-looking ones again
- * would flatter us. Clocks here move in steps of 12 %, hence the many turns. */
-enum { LEAST = 40, MOST = 1000, BUDGET_US = 1500000 };
+ * would flatter us. */
+enum { LEAST = 40, MOST = 1000, BUDGET_US = 1500000, MOST_CALLS = 16 };
 
 /* Rows below this time the call around the kernel rather than the kernel, and
  * are judged apart. */
@@ -40,6 +42,7 @@ typedef struct worst {
 
 static worst worst_kernel, worst_tiny;
 static const char *only;
+static bool every_call;
 
 static double now_us(void)
 {
@@ -56,21 +59,54 @@ static void must(ls_status st)
     }
 }
 
-static void time_in_turns(bench_call *calls, int n)
+static int ascending(const void *a, const void *b)
 {
-    for (int i = 0; i < n; i++)
-        calls[i].best_us = 1e30;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, ascending);
+    return v[n / 2];
+}
+
+/* What every call took in every turn. */
+static double took[MOST_CALLS][MOST];
+
+static int time_in_turns(bench_call *calls, int n)
+{
     double begin = now_us();
-    for (int turn = 0; turn < MOST && (turn < LEAST || now_us() - begin < BUDGET_US); turn++)
-        for (int k = 0; k < n; k++) {
-            int i = (turn + k) % n; /* nobody always follows the same one */
-            calls[i].run(calls[i].context);
-            double t = now_us();
-            calls[i].run(calls[i].context);
-            t = now_us() - t;
-            if (t < calls[i].best_us)
-                calls[i].best_us = t;
+    int turn = 0, order[MOST_CALLS];
+    uint32_t dice = 1;
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (; turn < MOST && (turn < LEAST || now_us() - begin < BUDGET_US); turn++) {
+        for (int k = n - 1; k > 0; k--) { /* what runs before a call matters to its caches */
+            dice = dice * 1664525 + 1013904223;
+            int other = (int)((dice >> 8) % (uint32_t)(k + 1)), swap = order[k];
+            order[k] = order[other];
+            order[other] = swap;
         }
+        for (int k = 0; k < n; k++) {
+            bench_call *call = &calls[order[k]];
+            call->run(call->context);
+            double t = now_us();
+            call->run(call->context);
+            took[order[k]][turn] = now_us() - t;
+        }
+    }
+    return turn;
+}
+
+/* The median over turns of what we took by what call i took: the processor's
+ * clock moves in steps of 12 % that last for many calls, and hit both alike. */
+static double ratio_to(int i, int turns)
+{
+    double ratios[MOST];
+    for (int t = 0; t < turns; t++)
+        ratios[t] = took[0][t] / took[i][t];
+    return median(ratios, turns);
 }
 
 /* calls[0] is ours, [1] the reorders (or no function), [2] eager, then oneDNN's. */
@@ -83,18 +119,23 @@ static void nothing(void *context)
 
 static void report(const char *model, const char *layer, const char *pass, bench_call *calls, int n)
 {
-    int best = FIRST_RIVAL;
-    time_in_turns(calls, n);
-    for (int i = FIRST_RIVAL; i < n; i++)
-        if (calls[i].best_us < calls[best].best_us)
-            best = i;
-    double ratio = calls[OURS].best_us / calls[best].best_us;
+    int best = FIRST_RIVAL, turns = time_in_turns(calls, n);
+    double ratio = 0;
+    for (int i = FIRST_RIVAL; i < n; i++) {
+        double to = ratio_to(i, turns);
+        if (to > ratio)
+            best = i, ratio = to;
+    }
+    for (int i = 0; i < n; i++)
+        calls[i].median_us = median(took[i], turns);
     printf("%-7s %-9s %-8s %9.1f %9.1f %6.2f %9.1f %9.1f   %s\n", model, layer, pass,
-           calls[OURS].best_us, calls[best].best_us, ratio,
-           calls[REORDERS].run == nothing ? 0.0 : calls[REORDERS].best_us, calls[EAGER].best_us,
+           calls[OURS].median_us, calls[best].median_us, ratio,
+           calls[REORDERS].run == nothing ? 0.0 : calls[REORDERS].median_us, calls[EAGER].median_us,
            calls[best].name);
+    for (int i = FIRST_RIVAL; every_call && i < n; i++)
+        printf("        %9.1f  %s\n", calls[i].median_us, calls[i].name);
     fflush(stdout);
-    worst *w = calls[best].best_us < TINY_US ? &worst_tiny : &worst_kernel;
+    worst *w = calls[best].median_us < TINY_US ? &worst_tiny : &worst_kernel;
     if (ratio > w->ratio) {
         w->ratio = ratio;
         snprintf(w->name, sizeof w->name, "%s %s %s", model, layer, pass);
@@ -173,8 +214,8 @@ static void conv_row(const char *model, const char *layer, int64_t size, int64_t
         must(ls__conv_plan_open(&ctx.plan, &s, (ls__conv_pass)pass,
                                 ls__conv_preferred(&s, (ls__conv_pass)pass)));
         for (int i = 0; i < 3; i++) {
-            ctx.plain[i] = bench_buffer((size_t)ls__conv_count(&s, i) * sizeof(float));
-            ctx.packed[i] = bench_buffer(ctx.plan.arg[i].bytes);
+            ctx.plain[i] = bench_slot(BENCH_PLAIN + i, (size_t)ls__conv_count(&s, i) * sizeof(float));
+            ctx.packed[i] = bench_slot(i, ctx.plan.arg[i].bytes);
         }
         bench_call calls[16] = { { .run = conv_ours, .context = &ctx },
                                  { .run = conv_reorders, .context = &ctx },
@@ -184,10 +225,6 @@ static void conv_row(const char *model, const char *layer, int64_t size, int64_t
         int n = FIRST_RIVAL + bench_conv_calls(&s, (ls__conv_pass)pass, calls + FIRST_RIVAL);
         report(model, layer, names[pass], calls, n);
         ls__conv_plan_close(&ctx.plan);
-        for (int i = 0; i < 3; i++) {
-            free(ctx.plain[i]);
-            free(ctx.packed[i]);
-        }
     }
 }
 
@@ -227,10 +264,10 @@ static void product_row(const char *model, const char *layer, const char *pass, 
     size_t unit = (size_t)s.batch * sizeof(float);
     matmul_context ctx = { .shape = s };
     must(ls__matmul_plan_open(&ctx.plan, &s, weights));
-    ctx.a = bench_buffer((size_t)s.stride_a * unit);
-    ctx.b = bench_buffer((size_t)s.stride_b * unit);
-    ctx.c = bench_buffer((size_t)s.stride_c * unit);
-    ctx.packed = bench_buffer(ctx.plan.b_bytes);
+    ctx.a = bench_slot(0, (size_t)s.stride_a * unit);
+    ctx.b = bench_slot(BENCH_PLAIN + 1, (size_t)s.stride_b * unit);
+    ctx.c = bench_slot(2, (size_t)s.stride_c * unit);
+    ctx.packed = bench_slot(1, ctx.plan.b_bytes);
     bench_call calls[16] = { { .run = matmul_ours, .context = &ctx },
                              { .run = matmul_reorders, .context = &ctx },
                              { .run = matmul_eager, .context = &ctx } };
@@ -239,7 +276,6 @@ static void product_row(const char *model, const char *layer, const char *pass, 
     int n = FIRST_RIVAL + bench_matmul_calls(&s, weights, calls + FIRST_RIVAL);
     report(model, layer, pass, calls, n);
     ls__matmul_plan_close(&ctx.plan);
-    free(ctx.a), free(ctx.b), free(ctx.c), free(ctx.packed);
 }
 
 /* y = x w; dx = dy w^T; dw = x^T dy. */
@@ -287,9 +323,9 @@ static void pool_row(const char *model, const char *layer, int64_t size, int64_t
     if (only && strcmp(only, model) != 0)
         return;
     size_t out = (size_t)(64 * ctx.s.oh * ctx.s.ow * c) * sizeof(float);
-    ctx.x = bench_buffer((size_t)(64 * size * size * c) * sizeof(float));
-    ctx.y = bench_buffer(out);
-    ctx.argmax = (int32_t *)bench_buffer(out);
+    ctx.x = bench_slot(0, (size_t)(64 * size * size * c) * sizeof(float));
+    ctx.y = bench_slot(1, out);
+    ctx.argmax = (int32_t *)bench_slot(BENCH_PLAIN, out);
     for (int backward = 0; backward < 2; backward++) {
         void (*run)(void *) = backward ? pool_backward : pool_forward;
         bench_call calls[8] = { { .run = run, .context = &ctx },
@@ -298,7 +334,6 @@ static void pool_row(const char *model, const char *layer, int64_t size, int64_t
         int n = FIRST_RIVAL + bench_pool_calls(&ctx.s, backward, calls + FIRST_RIVAL);
         report(model, layer, backward ? "data" : "forward", calls, n);
     }
-    free(ctx.x), free(ctx.y), free(ctx.argmax);
 }
 
 static void resnet_rows(void)
@@ -337,6 +372,7 @@ static void gpt_rows(void)
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
+    every_call = argc > 2;
     ls__kernel_threads(1);
     bench_dnnl_start();
     printf("one thread, f32, batch 64 (gpt: 8 x 128); microseconds\n");

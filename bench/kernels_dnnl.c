@@ -31,19 +31,24 @@ void bench_dnnl_start(void)
     }
 }
 
-/* Large pages, where there are any: with small ones the cache sets a buffer falls
- * into are a matter of luck, and equal calls differ by a tenth. */
-float *bench_buffer(size_t bytes)
+float *bench_slot(int slot, size_t bytes)
 {
-    const size_t page = (size_t)2 << 20;
-    float *v = aligned_alloc(page, (bytes + page) / page * page);
-    if (!v)
+    /* Large pages, where there are any: with small ones the cache sets a buffer
+     * falls into are a matter of luck. */
+    static float *slots[BENCH_SLOTS];
+    if (!slots[slot]) {
+        slots[slot] = aligned_alloc((size_t)2 << 20, BENCH_SLOT_BYTES);
+        if (!slots[slot])
+            exit(1);
+        madvise(slots[slot], BENCH_SLOT_BYTES, MADV_HUGEPAGE);
+    }
+    if (bytes > BENCH_SLOT_BYTES) {
+        fprintf(stderr, "bench: an argument of %zu bytes\n", bytes);
         exit(1);
-    madvise(v, (bytes + page) / page * page, MADV_HUGEPAGE);
-    memset(v, 0, bytes);
-    for (size_t i = 0; i < bytes / sizeof *v; i++)
-        v[i] = (float)((i * 2654435761u >> 8) % 2001) / 1000.0f - 1.0f;
-    return v;
+    }
+    for (size_t i = 0; i < bytes / sizeof(float); i++)
+        slots[slot][i] = (float)((i * 2654435761u >> 8) % 2001) / 1000.0f - 1.0f;
+    return slots[slot];
 }
 
 static void run_primitive(void *opaque)
@@ -68,8 +73,6 @@ void bench_call_free(bench_call *call)
     rival *r = call->context;
     for (int i = 0; i < r->nargs; i++)
         dnnl_memory_destroy(r->arg[i].memory);
-    for (int i = 0; i < 4; i++)
-        free(r->data[i]);
     dnnl_primitive_destroy(r->primitive);
     free(r);
 }
@@ -87,7 +90,7 @@ static int add(bench_call *out, const char *how, dnnl_primitive_desc_t pd, int n
     r->nargs = nargs;
     for (int i = 0; i < nargs; i++) {
         const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, queries[i], 0);
-        r->data[i] = bench_buffer(dnnl_memory_desc_get_size(md));
+        r->data[i] = bench_slot(i, dnnl_memory_desc_get_size(md));
         if (queries[i] == dnnl_query_workspace_md) /* indices: any inside the window */
             memset(r->data[i], 0, dnnl_memory_desc_get_size(md));
         r->arg[i].arg = ids[i];
@@ -155,9 +158,9 @@ static int add_sgemm(const ls__matmul_shape *s, bench_call *out)
     if (!r)
         exit(1);
     r->gemm = *s;
-    r->data[0] = bench_buffer((size_t)(s->batch * s->m * s->k) * sizeof(float));
-    r->data[1] = bench_buffer((size_t)(s->batch * s->k * s->n) * sizeof(float));
-    r->data[2] = bench_buffer((size_t)(s->batch * s->m * s->n) * sizeof(float));
+    r->data[0] = bench_slot(0, (size_t)(s->batch * s->m * s->k) * sizeof(float));
+    r->data[1] = bench_slot(1, (size_t)(s->batch * s->k * s->n) * sizeof(float));
+    r->data[2] = bench_slot(2, (size_t)(s->batch * s->m * s->n) * sizeof(float));
     snprintf(out->name, sizeof out->name, "sgemm %c%c", s->ta ? 'T' : 'N', s->tb ? 'T' : 'N');
     out->run = run_sgemm;
     out->context = r;

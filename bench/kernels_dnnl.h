@@ -13,7 +13,7 @@ typedef struct bench_call {
     char name[64]; /* how it was asked for, and oneDNN's name of the kernel */
     void (*run)(void *context);
     void *context;
-    double best_us;
+    double median_us;
 } bench_call;
 
 void bench_dnnl_start(void);
@@ -25,7 +25,11 @@ int bench_pool_calls(const ls__pool_shape *shape, bool backward, bench_call *out
 
 void bench_call_free(bench_call *call);
 
-/* Memory for a call, filled with numbers between -1 and 1; free() it. */
-float *bench_buffer(size_t bytes);
+/* Memory for argument `slot` of a call, filled with numbers between -1 and 1. All
+ * calls use the same: equal calls in different memory differ by a tenth. Slots
+ * from BENCH_PLAIN on are for arguments in plain layout that are reordered. */
+enum { BENCH_PLAIN = 4, BENCH_SLOTS = 8 };
+#define BENCH_SLOT_BYTES ((size_t)64 << 20)
+float *bench_slot(int slot, size_t bytes);
 
 #endif
