@@ -17,7 +17,8 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
 		while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
-train: data all ## train a small CNN on Fashion-MNIST
+train: data $(BUILD)/build.ninja ## train a small CNN on Fashion-MNIST
+	@ninja -C $(BUILD) lockstep examples/fashion_cnn
 	@$(BUILD)/examples/fashion_cnn
 
 test: ## the whole proof: release, sanitizers, clang, no optional library
