@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -176,22 +175,5 @@ static void test_file(void **state)
 /* golden_test [NAME...]: only the files of these operators. */
 int main(int argc, char **argv)
 {
-    char **paths;
-    int count = case_list("golden", &paths), n = 0;
-    if (count <= 0) {
-        fprintf(stderr, "no golden files: %s\n", case_problem());
-        return 1;
-    }
-    struct CMUnitTest *tests = calloc((size_t)count, sizeof *tests);
-    if (!tests)
-        return 1;
-    for (int i = 0; i < count; i++)
-        if (argc < 2 || case_file_of(paths[i], argc - 1, argv + 1))
-            tests[n++] = (struct CMUnitTest){ .name = strrchr(paths[i], '/') + 1,
-                                              .test_func = test_file,
-                                              .initial_state = paths[i] };
-    int failed = _cmocka_run_group_tests("golden", tests, (size_t)n, NULL, NULL);
-    free(tests);
-    case_list_free(count, paths);
-    return failed;
+    return case_main("golden", test_file, argc, argv);
 }

@@ -62,9 +62,8 @@ static void add_saved(problem *p)
         if (ls_dtype_of(t) != LS_F64)
             continue;
         case_tensor *like = &p->saved[i];
-        *like = (case_tensor){
-            .index = i, .dtype = LS_F64, .rank = ls_rank(t), .count = ls_count(t)
-        };
+        *like =
+            (case_tensor){ .index = i, .dtype = LS_F64, .rank = ls_rank(t), .count = ls_count(t) };
         for (int k = 0; k < like->rank; k++)
             like->dims[k] = ls_shape(t)[k];
         place *w = &p->places[p->n_inputs + p->n_seeds++];
@@ -314,22 +313,5 @@ static void test_file(void **state)
 /* gradient_test [NAME...]: only the files of these operators. */
 int main(int argc, char **argv)
 {
-    char **paths;
-    int count = case_list("golden", &paths), n = 0;
-    if (count <= 0) {
-        fprintf(stderr, "no golden files: %s\n", case_problem());
-        return 1;
-    }
-    struct CMUnitTest *tests = calloc((size_t)count, sizeof *tests);
-    if (!tests)
-        return 1;
-    for (int i = 0; i < count; i++)
-        if (argc < 2 || case_file_of(paths[i], argc - 1, argv + 1))
-            tests[n++] = (struct CMUnitTest){ .name = strrchr(paths[i], '/') + 1,
-                                              .test_func = test_file,
-                                              .initial_state = paths[i] };
-    int failed = _cmocka_run_group_tests("gradients", tests, (size_t)n, NULL, NULL);
-    free(tests);
-    case_list_free(count, paths);
-    return failed;
+    return case_main("gradients", test_file, argc, argv);
 }

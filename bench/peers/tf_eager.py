@@ -2,46 +2,31 @@
 
 Prints the same JSON lines as bench/eager.c.
 """
-import json
 import os
-import statistics
 import sys
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import numpy as np
 import tensorflow as tf
 
+import timing
+
 tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(1)
 
 BATCH = 64
-WINDOWS = 5
 
 
 def report(**fields):
-    print(json.dumps({"system": "tensorflow", "version": tf.__version__, **fields}), flush=True)
-
-
-def median_seconds(call, turns):
-    """Median over windows of the seconds one call takes."""
-    for _ in range(max(1, turns // 10)):
-        call()
-    windows = []
-    for _ in range(WINDOWS):
-        start = time.perf_counter()
-        for _ in range(turns):
-            call()
-        windows.append((time.perf_counter() - start) / turns)
-    return statistics.median(windows)
+    timing.report("tensorflow", tf.__version__, **fields)
 
 
 def small_operators():
     for elements in (1, 8):
         shape = [] if elements == 1 else [elements]
         a, b = tf.ones(shape), tf.ones(shape)
-        seconds = median_seconds(lambda: tf.add(a, b), 20000)
+        seconds = timing.median_seconds(lambda: tf.add(a, b), 20000)
         report(bench="eager_op", op="add", elements=elements, us=round(seconds * 1e6, 3))
 
 
@@ -72,7 +57,7 @@ def training_step(steps):
         adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
         return loss
 
-    seconds = median_seconds(lambda: step().numpy(), steps)
+    seconds = timing.median_seconds(lambda: step().numpy(), steps)
     report(bench="eager_step", model="cnn", batch=BATCH, threads=1,
            images_per_second=round(BATCH / seconds))
 

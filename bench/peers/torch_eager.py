@@ -2,43 +2,28 @@
 
 Prints the same JSON lines as bench/eager.c.
 """
-import json
-import statistics
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+import timing
 
 torch.set_num_threads(1)
 torch.manual_seed(1)
 
 BATCH = 64
-WINDOWS = 5
 
 
 def report(**fields):
-    print(json.dumps({"system": "pytorch", "version": torch.__version__, **fields}), flush=True)
-
-
-def median_seconds(call, turns):
-    """Median over windows of the seconds one call takes."""
-    for _ in range(max(1, turns // 10)):
-        call()
-    windows = []
-    for _ in range(WINDOWS):
-        start = time.perf_counter()
-        for _ in range(turns):
-            call()
-        windows.append((time.perf_counter() - start) / turns)
-    return statistics.median(windows)
+    timing.report("pytorch", torch.__version__, **fields)
 
 
 def small_operators():
     for elements in (1, 8):
         shape = [] if elements == 1 else [elements]
         a, b = torch.ones(shape), torch.ones(shape)
-        seconds = median_seconds(lambda: torch.add(a, b), 20000)
+        seconds = timing.median_seconds(lambda: torch.add(a, b), 20000)
         report(bench="eager_op", op="add", elements=elements, us=round(seconds * 1e6, 3))
 
 
@@ -60,7 +45,7 @@ def training_step(steps, channels_last):
         adam.step()
         return loss
 
-    return BATCH / median_seconds(lambda: step().item(), steps)
+    return BATCH / timing.median_seconds(lambda: step().item(), steps)
 
 
 small_operators()

@@ -10,7 +10,6 @@
 #define LS__KERNELS_ATTENTION_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <lockstep/status.h>

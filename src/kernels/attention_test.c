@@ -2,55 +2,10 @@
  * Attention: the fast kernels against the reference, forward and backward, on
  * shapes around the block's edges; equal bits from run to run; huge scores.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/attention.h"
-#include "kernels/isa_select.h"
-
-static uint64_t seed = 4;
-
-static uint32_t draw(uint32_t below)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((seed >> 33) % below);
-}
-
-static float *numbers(int64_t n)
-{
-    float *x = malloc((size_t)(n + 1) * sizeof *x);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (float)draw(2000001) / 1e6f - 1.0f;
-    return x;
-}
-
-static int tables(const ls__attention_fns *out[3])
-{
-    int n = 0;
-    out[n++] = &ls__attention_table_base;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        out[n++] = &ls__attention_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        out[n++] = &ls__attention_table_avx512;
-#endif
-    return n;
-}
-
-static void near(const float *got, const float *want, int64_t n, double tolerance)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double error = fabs((double)got[i] - want[i]);
-        if (!(error <= tolerance * (1 + fabs((double)want[i]))))
-            fail_msg("element %ld of %ld: %g, want %g", (long)i, (long)n, got[i], want[i]);
-    }
-}
+#include "kernels/test_numbers.h"
 
 /* Inputs, and room for the results of one run, which lie one after another. */
 typedef struct problem {
@@ -102,7 +57,7 @@ static void run(const problem *p, const ls__attention_fns *f, float *out)
 static void compare(int64_t batch, int64_t t, int64_t s, int64_t d, int64_t dv, bool causal)
 {
     const ls__attention_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__attention_table, table);
     problem p = make(batch, t, s, d, dv, causal);
     float *want = numbers(p.n_out), *got = numbers(p.n_out), *first = numbers(p.n_out);
     run(&p, NULL, want);
@@ -137,9 +92,9 @@ static void fast_is_near_reference(void **state)
     compare(2, 70, 33, 16, 8, false);
     compare(2, 0, 7, 4, 4, false);
     for (int i = 0; i < 60; i++) {
-        int64_t t = 1 + draw(140);
-        bool causal = draw(2);
-        compare(1 + draw(3), t, causal ? t : 1 + draw(140), 1 + draw(40), 1 + draw(40), causal);
+        int64_t t = 1 + below(140);
+        bool causal = below(2);
+        compare(1 + below(3), t, causal ? t : 1 + below(140), 1 + below(40), 1 + below(40), causal);
     }
 }
 

@@ -69,18 +69,21 @@ void ls__broadcast_plan(ls__broadcast *p, int rank, const int64_t *dims, int ope
 
 /* ---- walking ------------------------------------------------------------------- */
 
-int ls__broadcast_next(const ls__broadcast *p, int axes, int64_t *index, int64_t *offset)
+/* One step of an odometer over the first `axes` axes of the plan: advances
+ * index[] and the operands' offsets (both start as zeros). False after the last
+ * place, when all are zeros again. */
+static bool next(const ls__broadcast *p, int axes, int64_t *index, int64_t *offset)
 {
     for (int axis = axes - 1; axis >= 0; axis--) {
         for (int i = 0; i < p->operands; i++)
             offset[i] += p->stride[i][axis];
         if (++index[axis] < p->dims[axis])
-            return 1;
+            return true;
         index[axis] = 0;
         for (int i = 0; i < p->operands; i++)
             offset[i] -= p->stride[i][axis] * p->dims[axis];
     }
-    return 0;
+    return false;
 }
 
 static const void *element(const void *base, int64_t index, size_t size)
@@ -103,7 +106,7 @@ static void run_long(const ls__broadcast *p, ls__loop *loop, const void *const *
             at[i] = element(in[i], offset[i], in_size[i]);
         loop(at, step, out, run);
         out += run * (int64_t)out_size;
-    } while (ls__broadcast_next(p, p->rank - 1, index, offset));
+    } while (next(p, p->rank - 1, index, offset));
 }
 
 /* ---- short runs ------------------------------------------------------------------
@@ -238,7 +241,7 @@ static void run_short(const ls__broadcast *p, ls__loop *loop, const void *const 
             loop(at, step, out, take * b.tile);
             out += take * b.tile * (int64_t)out_size;
         }
-    } while (ls__broadcast_next(p, b.tile_axis > 0 ? b.tile_axis - 1 : 0, index, offset));
+    } while (next(p, b.tile_axis > 0 ? b.tile_axis - 1 : 0, index, offset));
 }
 
 void ls__broadcast_run(const ls__broadcast *p, ls__loop *loop, const void *const *in,

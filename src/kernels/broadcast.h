@@ -7,10 +7,6 @@
  *     ls__broadcast p;
  *     ls__broadcast_plan(&p, rank, dims, 2, ranks, shapes);
  *     ls__broadcast_run(&p, loop, in, in_size, out, out_size);
- *
- * A reduction reads the same plan the other way: its input is the result that
- * is walked, its output the operand that stands still along the summed axes
- * (strides of 0). For that, walk with ls__broadcast_next.
  */
 #ifndef LS__KERNELS_BROADCAST_H
 #define LS__KERNELS_BROADCAST_H
@@ -40,11 +36,6 @@ typedef struct ls__broadcast {
  * one; each size is that of the result or 1. */
 void ls__broadcast_plan(ls__broadcast *p, int rank, const int64_t *dims, int operands,
                         const int *ranks, const int64_t *const *shapes);
-
-/* One step of an odometer over the first `axes` axes of the plan: advances
- * index[] and the operands' offsets (both start as zeros). Returns 0 after the
- * last place, when all are zeros again. */
-int ls__broadcast_next(const ls__broadcast *p, int axes, int64_t *index, int64_t *offset);
 
 /* A kernel over a run of n elements: operand i is read at in[i], every element
  * (step 1) or the same one again (step 0). The result may be one of the

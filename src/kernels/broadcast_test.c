@@ -3,26 +3,12 @@
  * the result, its coordinates, and from them the operand's element.
  */
 #include "kernels/broadcast.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "kernels/test_numbers.h"
 
 typedef struct shape {
     int rank;
     int64_t dims[LS__BROADCAST_RANK];
 } shape;
-
-static uint64_t state = 7;
-
-static int64_t below(int64_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((state >> 33) % (uint64_t)n);
-}
 
 static int64_t count_of(const shape *s)
 {
@@ -169,28 +155,10 @@ static void merges_axes(void **unused)
     assert_int_equal(p.stride[1][0], 0);
 }
 
-static void walks_every_place_once(void **unused)
-{
-    (void)unused;
-    shape in[2] = { { 3, { 3, 4, 5 } }, { 3, { 3, 1, 5 } } };
-    ls__broadcast p;
-    plan_of(&p, &in[0], 2, in);
-    int64_t index[LS__BROADCAST_RANK] = { 0 }, offset[LS__BROADCAST_OPERANDS] = { 0 }, at = 0;
-    do {
-        assert_int_equal(offset[0], at);
-        assert_int_equal(offset[1], place(&in[1], &in[0], at));
-        at++;
-    } while (ls__broadcast_next(&p, p.rank, index, offset));
-    assert_int_equal(at, 60);
-    assert_int_equal(offset[0], 0);
-    assert_int_equal(offset[1], 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merges_axes),
-        cmocka_unit_test(walks_every_place_once),
         cmocka_unit_test(runs_like_index_arithmetic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,30 +6,9 @@
 #include "kernels/matmul.h"
 #include "kernels/ref/ref_conv.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static uint64_t seed = 20261115;
-
-static int64_t pick(int64_t from, int64_t to)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return from + (int64_t)((seed >> 33) % (uint64_t)(to - from + 1));
-}
-
-static float *values(int64_t n)
-{
-    float *v = malloc((size_t)(n + 1) * sizeof *v);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = (float)pick(-1000, 1000) / 1000.0f;
-    return v;
-}
+#include "kernels/test_numbers.h"
 
 static double *widened(const float *v, int64_t n)
 {
@@ -78,7 +57,7 @@ static setting make_setting(const ls__conv_shape *s)
     double *wide[3];
     for (int i = 0; i < 3; i++) {
         t.n[i] = ls__conv_count(s, i);
-        t.in[i] = values(t.n[i]);
+        t.in[i] = numbers(t.n[i]);
         wide[i] = widened(t.in[i], t.n[i]);
         t.want[i] = malloc((size_t)(t.n[i] + 1) * sizeof(double));
     }
@@ -147,7 +126,7 @@ static void check_shape(const ls__conv_shape *s)
 {
     setting t = make_setting(s);
     for (int out = 0; out < 3; out++) {
-        float *a = values(t.n[out]), *b = values(t.n[out]);
+        float *a = numbers(t.n[out]), *b = numbers(t.n[out]);
         run_eager(&t, out, a);
         check(&t, out, a, "eager");
         run_eager(&t, out, b);
@@ -285,7 +264,7 @@ static void test_threads_agree(void **state)
     float *got[3];
     pthread_t thread[2];
     for (int i = 0; i < 3; i++)
-        got[i] = values(t.n[LS__CONV_W]);
+        got[i] = numbers(t.n[LS__CONV_W]);
     run_eager(&t, LS__CONV_W, got[2]);
     void *arg[2][2] = { { &t, got[0] }, { &t, got[1] } };
     for (int i = 0; i < 2; i++)

@@ -5,29 +5,9 @@
  */
 #include "kernels/matmul.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static uint64_t seed = 20261115;
-
-static int64_t pick(int64_t from, int64_t to)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return from + (int64_t)((seed >> 33) % (uint64_t)(to - from + 1));
-}
-
-static float *values(int64_t n)
-{
-    float *v = malloc((size_t)(n + 1) * sizeof *v);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = (float)pick(-1000, 1000) / 1000.0f;
-    return v;
-}
+#include "kernels/test_numbers.h"
 
 /* What the shape asks for, element by element. */
 static double element(const ls__matmul_shape *s, const float *a, const float *b, int64_t batch,
@@ -74,7 +54,7 @@ static void run_packed(const ls__matmul_shape *s, const float *a, const float *b
 
 static void check_shape(const ls__matmul_shape *s, int64_t na, int64_t nb, int64_t nc)
 {
-    float *a = values(na), *b = values(nb), *c = values(nc), *again = malloc((size_t)nc * 4 + 4);
+    float *a = numbers(na), *b = numbers(nb), *c = numbers(nc), *again = malloc((size_t)nc * 4 + 4);
     memcpy(again, c, (size_t)nc * sizeof *c);
     if (ls__matmul_f32(s, a, b, c))
         fail_msg("%s", ls_error_report());
@@ -156,7 +136,7 @@ static void test_double(void **state)
                                .ta = pick(0, 1),
                                .tb = pick(0, 1) };
         int64_t na = s.m * s.k, nb = s.k * s.n, nc = s.m * s.n;
-        float *a = values(na), *b = values(nb), *c = values(nc);
+        float *a = numbers(na), *b = numbers(nb), *c = numbers(nc);
         double *wa = malloc((size_t)na * 8 + 8), *wb = malloc((size_t)nb * 8 + 8),
                *wc = malloc((size_t)nc * 8 + 8);
         for (int64_t j = 0; j < na; j++)

@@ -4,38 +4,9 @@
  */
 #include "kernels/movement.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/philox.h"
-
-/* The builds this processor can run. */
-static int tables(const ls__movement **out)
-{
-    int n = 0;
-    out[n++] = &ls__movement_table_base;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        out[n++] = &ls__movement_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        out[n++] = &ls__movement_table_avx512;
-#endif
-    return n;
-}
-
-static uint64_t serial;
-
-static uint32_t below(uint32_t limit)
-{
-    uint32_t w[4];
-    ls__philox_block(&(ls__draw){ 7, 0 }, serial++, w);
-    return w[0] % limit;
-}
+#include "kernels/test_numbers.h"
 
 /* Both sides lie in arrays of this many elements. */
 #define ROOM (1 << 14)
@@ -50,7 +21,7 @@ static void fill_source(void)
 static void check_walk(const ls__walk *w)
 {
     const ls__movement *table[3];
-    int n = tables(table);
+    int n = TABLES(ls__movement_table, table);
     for (size_t element = 1; element <= 8; element *= 2) {
         memset(expected, 0xAB, sizeof expected);
         ls__ref_movement.move(w, element, source, expected);
@@ -115,7 +86,7 @@ static void fills(void **state)
 {
     (void)state;
     const ls__movement *table[3];
-    int n = tables(table);
+    int n = TABLES(ls__movement_table, table);
     const uint64_t value = 0x0123456789ABCDEFu;
     for (size_t element = 1; element <= 8; element *= 2)
         for (int64_t count = 0; count < 70; count += 23)
@@ -132,7 +103,7 @@ static void gathers(void **state)
 {
     (void)state;
     const ls__movement *table[3];
-    int n = tables(table);
+    int n = TABLES(ls__movement_table, table);
     int32_t narrow[40];
     int64_t wide[40];
     for (int i = 0; i < 40; i++)
@@ -154,7 +125,7 @@ static void scatters(void **state)
 {
     (void)state;
     const ls__movement *table[3];
-    int n = tables(table);
+    int n = TABLES(ls__movement_table, table);
     static float from[50 * 19], a[9 * 19], b[9 * 19];
     static double from64[50 * 19], a64[9 * 19], b64[9 * 19];
     int32_t rows[50];

@@ -2,55 +2,10 @@
  * Normalisation: the fast kernels against the reference, the same bits in every
  * instruction set, and statistics that a one-pass formula gets wrong.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "kernels/isa_select.h"
 #include "kernels/norm.h"
-
-static uint64_t seed = 3;
-
-static uint32_t draw(uint32_t below)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((seed >> 33) % below);
-}
-
-static float *numbers(int64_t n)
-{
-    float *x = malloc((size_t)(n + 1) * sizeof *x);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (float)draw(2000001) / 1e6f - 1.0f;
-    return x;
-}
-
-static int tables(const ls__norm_fns *out[3])
-{
-    int n = 0;
-    out[n++] = &ls__norm_table_base;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        out[n++] = &ls__norm_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        out[n++] = &ls__norm_table_avx512;
-#endif
-    return n;
-}
-
-static void near(const float *got, const float *want, int64_t n, double tolerance)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double error = fabs((double)got[i] - want[i]);
-        if (!(error <= tolerance * (1 + fabs((double)want[i]))))
-            fail_msg("element %ld of %ld: %g, want %g", (long)i, (long)n, got[i], want[i]);
-    }
-}
+#include "kernels/test_numbers.h"
 
 static const ls__norm_fns reference = {
     ls__ref_norm_batch_stats_f32, ls__ref_norm_batch_apply_f32, ls__ref_norm_batch_grad_f32,
@@ -81,7 +36,7 @@ static int64_t run_all(const ls__norm_fns *f, const float *x, const float *dy, c
 static void compare(int64_t rows, int64_t cols)
 {
     const ls__norm_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__norm_table, table);
     int64_t all = rows * cols, room = 4 * all + 7 * cols + 2 * rows;
     float *x = numbers(all), *dy = numbers(all), *scale = numbers(cols), *offset = numbers(cols);
     float *want = numbers(room), *got = numbers(room), *first = numbers(room);
@@ -115,7 +70,7 @@ static void fast_is_near_reference(void **state)
     compare(5, 0);
     compare(200, 129);
     for (int i = 0; i < 100; i++)
-        compare(2 + draw(60), 1 + draw(150));
+        compare(2 + below(60), 1 + below(150));
 }
 
 /* A mean of 1e4 with a deviation of 1e-2: squares minus square of mean is noise. */
@@ -123,7 +78,7 @@ static void tiny_variance(void **state)
 {
     (void)state;
     const ls__norm_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__norm_table, table);
     enum { N = 512 };
     static float x[N], y[N], ones[N], zeros[N];
     for (int i = 0; i < N; i++) {
@@ -147,7 +102,7 @@ static void no_rows(void **state)
 {
     (void)state;
     const ls__norm_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__norm_table, table);
     for (int i = 0; i <= n_tables; i++) {
         const ls__norm_fns *f = i < n_tables ? table[i] : &reference;
         float mean[2] = { 5, 5 }, variance[2] = { 5, 5 }, ones[2] = { 1, 1 };

@@ -6,23 +6,9 @@
 #include "kernels/pool.h"
 #include "kernels/ref/ref_pool.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static uint64_t seed = 20261115;
-
-static int64_t pick(int64_t from, int64_t to)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return from + (int64_t)((seed >> 33) % (uint64_t)(to - from + 1));
-}
+#include "kernels/test_numbers.h"
 
 /* Few distinct values, so that ties are common; one in 50 is NaN if asked. */
 static float *values(int64_t n, bool nan_too)
@@ -97,14 +83,8 @@ static void check_avg(const ls__pool_kernels *k, const ls__pool_shape *s)
 
 static void check_shape(const ls__pool_shape *s)
 {
-    const ls__pool_kernels *table[3] = { &ls__pool_table_base };
-    int n = 1;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        table[n++] = &ls__pool_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        table[n++] = &ls__pool_table_avx512;
-#endif
+    const ls__pool_kernels *table[3];
+    int n = TABLES(ls__pool_table, table);
     for (int i = 0; i < n; i++) {
         check_max(table[i], s);
         check_avg(table[i], s);

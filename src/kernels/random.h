@@ -16,6 +16,7 @@
 #ifndef LS__KERNELS_RANDOM_H
 #define LS__KERNELS_RANDOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/philox.h"
@@ -37,11 +38,11 @@ typedef struct ls__random {
     void (*uniform_int)(const ls__draw *draw, int64_t low, uint64_t range, int bytes, void *out,
                         int64_t n);
 
-    /* mean + stddev * z. */
-    void (*normal_f32)(const ls__draw *draw, float mean, float stddev, float *out, int64_t n);
-    void (*normal_f64)(const ls__draw *draw, double mean, double stddev, double *out, int64_t n);
-    void (*truncated_f32)(const ls__draw *draw, float mean, float stddev, float *out, int64_t n);
-    void (*truncated_f64)(const ls__draw *draw, double mean, double stddev, double *out, int64_t n);
+    /* mean + stddev * z; `truncate` draws z again until it is within -2 .. 2. */
+    void (*normal_f32)(const ls__draw *draw, float mean, float stddev, bool truncate, float *out,
+                       int64_t n);
+    void (*normal_f64)(const ls__draw *draw, double mean, double stddev, bool truncate, double *out,
+                       int64_t n);
 
     /* 1 with probability 1 - rate, else 0. */
     void (*keep)(const ls__draw *draw, double rate, uint8_t *out, int64_t n);

@@ -4,15 +4,7 @@
  * the wide margins are met or missed for good.
  */
 #include "kernels/random.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "kernels/test_numbers.h"
 
 static const ls__draw draw = { .key = 0x1234567890ABCDEFu, .ordinal = 3 };
 
@@ -22,19 +14,6 @@ static double x64[N], y64[N];
 static int64_t x_int[N], y_int[N];
 static uint8_t x_mask[N], y_mask[N];
 
-static int tables(const ls__random **out)
-{
-    int n = 0;
-    out[n++] = &ls__random_table_base;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        out[n++] = &ls__random_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        out[n++] = &ls__random_table_avx512;
-#endif
-    return n;
-}
-
 /* ---- bits ---------------------------------------------------------------------- */
 
 static void words_are_philox(void **state)
@@ -43,7 +22,7 @@ static void words_are_philox(void **state)
     const ls__random *table[3];
     /* Starts where the low half of the block number carries. */
     const uint64_t first = 0xFFFFFFF9u;
-    for (int t = tables(table) - 1; t >= 0; t--)
+    for (int t = TABLES(ls__random_table, table) - 1; t >= 0; t--)
         for (int64_t blocks = 0; blocks < 40; blocks += 13) {
             uint32_t got[160] = { 0 }, want[4];
             table[t]->words(&draw, first, blocks, got);
@@ -60,7 +39,7 @@ static void same_bits_everywhere(void **state)
 {
     (void)state;
     const ls__random *table[3];
-    for (int t = tables(table) - 1; t >= 0; t--)
+    for (int t = TABLES(ls__random_table, table) - 1; t >= 0; t--)
         for (int64_t n = 0; n < 300; n += 37) {
             const ls__random *a = &ls__random_table_base, *b = table[t];
             const size_t n32 = (size_t)n * 4, n64 = (size_t)n * 8;
@@ -73,17 +52,17 @@ static void same_bits_everywhere(void **state)
             a->uniform_int(&draw, -5, 11, 8, x_int, 300);
             b->uniform_int(&draw, -5, 11, 8, y_int, n);
             assert_memory_equal(x_int, y_int, n64);
-            a->normal_f32(&draw, 1, 2, x32, 300);
-            b->normal_f32(&draw, 1, 2, y32, n);
+            a->normal_f32(&draw, 1, 2, false, x32, 300);
+            b->normal_f32(&draw, 1, 2, false, y32, n);
             assert_memory_equal(x32, y32, n32);
-            a->normal_f64(&draw, 1, 2, x64, 300);
-            b->normal_f64(&draw, 1, 2, y64, n);
+            a->normal_f64(&draw, 1, 2, false, x64, 300);
+            b->normal_f64(&draw, 1, 2, false, y64, n);
             assert_memory_equal(x64, y64, n64);
-            a->truncated_f32(&draw, 1, 2, x32, 300);
-            b->truncated_f32(&draw, 1, 2, y32, n);
+            a->normal_f32(&draw, 1, 2, true, x32, 300);
+            b->normal_f32(&draw, 1, 2, true, y32, n);
             assert_memory_equal(x32, y32, n32);
-            a->truncated_f64(&draw, 1, 2, x64, 300);
-            b->truncated_f64(&draw, 1, 2, y64, n);
+            a->normal_f64(&draw, 1, 2, true, x64, 300);
+            b->normal_f64(&draw, 1, 2, true, y64, n);
             assert_memory_equal(x64, y64, n64);
             a->keep(&draw, 0.3, x_mask, 300);
             b->keep(&draw, 0.3, y_mask, n);
@@ -114,8 +93,8 @@ static void normal_is_box_muller(void **state)
     (void)state;
     const double turn = 6.283185307179586476925;
     const ls__random *k = LS__PICK(ls__random_table);
-    k->normal_f32(&draw, 0, 1, x32, N);
-    k->normal_f64(&draw, 0, 1, x64, N);
+    k->normal_f32(&draw, 0, 1, false, x32, N);
+    k->normal_f64(&draw, 0, 1, false, x64, N);
     for (int i = 0; i < N; i += 2) {
         uint32_t w[4];
         ls__philox_block(&draw, (uint64_t)i / 4, w);
@@ -187,16 +166,16 @@ static void normal_moments(void **state)
 {
     (void)state;
     const ls__random *k = LS__PICK(ls__random_table);
-    k->normal_f32(&draw, -1, 0.5f, x32, N);
+    k->normal_f32(&draw, -1, 0.5f, false, x32, N);
     widen();
     check_moments(-1, 0.25);
-    k->normal_f64(&draw, -1, 0.5, x64, N);
+    k->normal_f64(&draw, -1, 0.5, false, x64, N);
     check_moments(-1, 0.25);
     int beyond = 0; /* of two standard deviations: 4.55 % */
     for (int i = 0; i < N; i++)
         beyond += fabs(x64[i] + 1) > 1;
     assert_true(beyond > 0.042 * N && beyond < 0.049 * N);
-    k->normal_f64(&draw, 7, 0, x64, 10);
+    k->normal_f64(&draw, 7, 0, false, x64, 10);
     assert_true(x64[3] == 7);
 }
 
@@ -205,15 +184,15 @@ static void truncated_moments(void **state)
     (void)state;
     const ls__random *k = LS__PICK(ls__random_table);
     const double variance = 0.7737413; /* of a standard normal cut at two */
-    k->truncated_f32(&draw, 0, 1, x32, N);
-    k->normal_f32(&draw, 0, 1, y32, N);
+    k->normal_f32(&draw, 0, 1, true, x32, N);
+    k->normal_f32(&draw, 0, 1, false, y32, N);
     widen();
     check_moments(0, variance);
     moments m = measure(x64, N);
     assert_true(m.least >= -2 && m.most <= 2 && m.least < -1.99 && m.most > 1.99);
     for (int i = 0; i < N; i++)
         assert_true(x32[i] == y32[i] || fabsf(y32[i]) > 2);
-    k->truncated_f64(&draw, 0, 1, x64, N);
+    k->normal_f64(&draw, 0, 1, true, x64, N);
     check_moments(0, variance);
 }
 

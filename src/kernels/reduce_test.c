@@ -2,56 +2,15 @@
  * Reductions: the fast kernels of every instruction set against the reference,
  * bit for bit; and the awkward inputs (NaN, nothing, wrapping, ties).
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "kernels/isa_select.h"
 #include "kernels/reduce.h"
-
-static uint64_t seed = 1;
-
-static uint32_t draw(uint32_t below)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((seed >> 33) % below);
-}
-
-static float number(void)
-{
-    return (float)draw(2000001) / 1e6f - 1.0f;
-}
-
-static float *numbers(int64_t n)
-{
-    float *x = malloc((size_t)(n + 1) * sizeof *x);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = number();
-    return x;
-}
-
-static int tables(const ls__reduce_fns *out[3])
-{
-    int n = 0;
-    out[n++] = &ls__reduce_table_base;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        out[n++] = &ls__reduce_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        out[n++] = &ls__reduce_table_avx512;
-#endif
-    return n;
-}
+#include "kernels/test_numbers.h"
 
 static void same_bits(int64_t outer, int64_t count, int64_t inner)
 {
     const ls__reduce_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__reduce_table, table);
     ls__reduce_plan plan;
     ls__reduce_plan_make(&plan, 3, (const int64_t[]){ outer, count, inner },
                          (const bool[]){ false, true, false });
@@ -93,7 +52,7 @@ static void fast_is_reference(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         same_bits(sizes[i][0], sizes[i][1], sizes[i][2]);
     for (int i = 0; i < 200; i++)
-        same_bits(1 + draw(4), draw(90), 1 + draw(150));
+        same_bits(1 + below(4), below(90), 1 + below(150));
 }
 
 static void sums_are_accurate(void **state)
@@ -114,19 +73,19 @@ static void any_set_of_axes(void **state)
 {
     (void)state;
     for (int trial = 0; trial < 300; trial++) {
-        int rank = (int)draw(6);
+        int rank = (int)below(6);
         int64_t dims[5], n = 1, kept = 1;
         bool reduced[5];
         for (int i = 0; i < rank; i++) {
-            dims[i] = 1 + draw(4);
-            reduced[i] = draw(2);
+            dims[i] = 1 + below(4);
+            reduced[i] = below(2);
             n *= dims[i];
             kept *= reduced[i] ? 1 : dims[i];
         }
         int64_t *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)kept * sizeof *y);
         int64_t *want = calloc((size_t)kept, sizeof *want);
         for (int64_t i = 0; i < n; i++) {
-            x[i] = draw(1000);
+            x[i] = below(1000);
             int64_t rest = i, at = 0, stride = 1;
             for (int a = rank - 1; a >= 0; a--) {
                 if (!reduced[a]) {
@@ -153,7 +112,7 @@ static void awkward_values(void **state)
 {
     (void)state;
     const ls__reduce_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__reduce_table, table);
     for (int t = 0; t < n_tables; t++)
         for (int64_t at = 0; at < 70; at += 3) {
             float x[70], y;
@@ -214,10 +173,10 @@ static void top_k_is_a_stable_sort(void **state)
 {
     (void)state;
     for (int trial = 0; trial < 300; trial++) {
-        int64_t n = 1 + draw(40), k = draw((uint32_t)n + 1), places[41];
+        int64_t n = 1 + below(40), k = below(n + 1), places[41];
         float x[41], values[41];
         for (int64_t i = 0; i < n; i++)
-            x[i] = draw(20) ? (float)draw(9) : NAN;
+            x[i] = below(20) ? (float)below(9) : NAN;
         ls__ref_top_k_f32(x, values, places, 1, n, k);
         for (int64_t i = 0; i < k; i++) {
             /* As many elements come before this one as its rank says. */

@@ -2,54 +2,27 @@
  * Softmax and losses: the fast kernels against the reference, the same bits in
  * every instruction set, and logits that overflow a naive exp.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "kernels/isa_select.h"
 #include "kernels/softmax.h"
+#include "kernels/test_numbers.h"
 
-static uint64_t seed = 2;
-
-static uint32_t draw(uint32_t below)
+static float *logits(int64_t n, float size)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((seed >> 33) % below);
-}
-
-static float *numbers(int64_t n, float size)
-{
-    float *x = malloc((size_t)(n + 1) * sizeof *x);
+    float *x = numbers(n);
     for (int64_t i = 0; i < n; i++)
-        x[i] = ((float)draw(2000001) / 1e6f - 1.0f) * size;
+        x[i] *= size;
     return x;
 }
 
-static int tables(const ls__softmax_fns *out[3])
+/* Not below zero, as those of a distribution: or a loss is the small difference
+ * of large sums, of which a tolerance can say nothing. */
+static float *weights(int64_t n)
 {
-    int n = 0;
-    out[n++] = &ls__softmax_table_base;
-#if defined(__x86_64__)
-    if (ls__isa() >= LS__ISA_AVX2)
-        out[n++] = &ls__softmax_table_avx2;
-    if (ls__isa() >= LS__ISA_AVX512)
-        out[n++] = &ls__softmax_table_avx512;
-#endif
-    return n;
-}
-
-static void near(const float *got, const float *want, int64_t n, double tolerance)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double error = fabs((double)got[i] - want[i]);
-        if (!(error <= tolerance * (1 + fabs((double)want[i]))))
-            fail_msg("element %ld of %ld: %g, want %g", (long)i, (long)n, got[i], want[i]);
-    }
+    float *t = numbers(n);
+    for (int64_t i = 0; i < n; i++)
+        t[i] = fabsf(t[i]);
+    return t;
 }
 
 /* What one table computes, all results in one array so that bits compare at once. */
@@ -59,9 +32,9 @@ static int64_t run_all(const ls__softmax_fns *f, const float *x, const float *t,
     int64_t all = outer * n * inner, rows = outer * inner;
     float *at = out, *y = out;
     f->softmax(false, x, at, outer, n, inner);
-    f->softmax_grad(false, y, t, at += all, outer, n, inner);
+    f->softmax_grad(false, y, x, at += all, outer, n, inner);
     f->softmax(true, x, at += all, outer, n, inner);
-    f->softmax_grad(true, at, t, at + all, outer, n, inner);
+    f->softmax_grad(true, at, x, at + all, outer, n, inner);
     at += 2 * all;
     f->sparse_xent(x, labels, at + all, at, rows, n);
     f->sparse_xent_grad(at, labels, t, at + all + rows, rows, n);
@@ -83,13 +56,13 @@ static const ls__softmax_fns reference = {
 static void compare(int64_t outer, int64_t n, int64_t inner, float size)
 {
     const ls__softmax_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__softmax_table, table);
     int64_t all = outer * n * inner, rows = outer * inner, room = 10 * all + 3 * rows;
-    float *x = numbers(all, size), *t = numbers(all, 1);
-    float *want = numbers(room, 1), *got = numbers(room, 1), *first = numbers(room, 1);
+    float *x = logits(all, size), *t = weights(all);
+    float *want = numbers(room), *got = numbers(room), *first = numbers(room);
     int64_t *label = malloc((size_t)(rows + 1) * sizeof *label);
     for (int64_t r = 0; r < rows; r++)
-        label[r] = draw((uint32_t)n);
+        label[r] = below(n);
     ls__labels labels = { label, true };
     int64_t count = run_all(&reference, x, t, labels, want, outer, n, inner);
     for (int i = 0; i < n_tables; i++) {
@@ -117,14 +90,14 @@ static void fast_is_near_reference(void **state)
     compare(0, 7, 3, 1);
     compare(4, 1, 1, 1);
     for (int i = 0; i < 200; i++)
-        compare(1 + draw(5), 1 + draw(70), draw(2) ? 1 : 1 + draw(90), 10);
+        compare(1 + below(5), 1 + below(70), below(2) ? 1 : 1 + below(90), 10);
 }
 
 static void huge_logits(void **state)
 {
     (void)state;
     const ls__softmax_fns *table[3];
-    int n_tables = tables(table);
+    int n_tables = TABLES(ls__softmax_table, table);
     for (int i = 0; i <= n_tables; i++) {
         const ls__softmax_fns *f = i < n_tables ? table[i] : &reference;
         const float x[6] = { 3e38f, -3e38f, 0, 1e4f, 1e4f, -1e4f };

@@ -12,60 +12,16 @@
 
 #include "dispatch/call.h"
 #include "kernels/norm.h"
-
-typedef struct norm_attrs {
-    double epsilon;
-} norm_attrs;
-
-static const ls_attr norm_attr_list[] = { LS_ATTR_FLOAT(norm_attrs, epsilon), LS_ATTR_END };
-
-static int64_t cols_of(const ls__spec *x)
-{
-    return x->dims[x->rank - 1];
-}
-
-static int64_t rows_of(const ls__spec *x)
-{
-    int64_t rows = 1;
-    for (int i = 0; i < x->rank - 1; i++)
-        rows *= x->dims[i];
-    return rows;
-}
-
-static ls_dtype saved_dtype(ls_dtype dtype)
-{
-    return dtype == LS_F64 ? LS_F64 : LS_F32;
-}
-
-/* x [.., c]; inputs 1 .. last of the same dtype, [c]. */
-static ls_status want_columns(const ls_call *c, int last)
-{
-    double epsilon = ((const norm_attrs *)c->attrs)->epsilon;
-    ls_status st = ls__want_dtype(c, 0, LS__FLOATS);
-    if (!st)
-        st = ls__want_rank_at_least(c, 0, 1);
-    for (int i = 1; i <= last && !st; i++) {
-        st = ls__want_same_dtype(c, 0, i);
-        if (!st && (c->in[i]->rank != 1 || c->in[i]->dims[0] != cols_of(c->in[0])))
-            st = ls_call_fail(c, LS_SHAPE, "input %d wants one number per channel, [%lld]", i,
-                              (long long)cols_of(c->in[0]));
-    }
-    if (!st && !(epsilon >= 0 && isfinite(epsilon)))
-        st = ls_call_fail(c, LS_INVALID, "epsilon is %g, wants 0 or more", epsilon);
-    return st;
-}
+#include "ops/norm.h"
+#include "ops/shape.h"
 
 /* ---- batch_norm_grad: (x, scale, offset, dy, mean, rstd) -> the first three's ------------ */
 
 static ls_status batch_norm_grad_shape(ls_call *c)
 {
-    ls_status st = want_columns(c, 2);
-    if (!st)
-        st = ls__want_same_dtype(c, 0, 3);
-    if (!st && !ls__spec_same_shape(c->in[0], c->in[3]))
-        st = ls_call_fail(c, LS_SHAPE, "x and the gradient differ in shape");
+    ls_status st = ls__norm_want_backward(c);
     for (int i = 4; i < 6 && !st; i++)
-        if (c->in[i]->dtype != saved_dtype(c->in[0]->dtype) ||
+        if (c->in[i]->dtype != ls__norm_saved_dtype(c->in[0]) ||
             !ls__spec_same_shape(c->in[i], c->in[1]))
             st = ls_call_fail(c, LS_SHAPE, "input %d is no statistic of x", i);
     for (int i = 0; i < 3 && !st; i++)
@@ -77,7 +33,7 @@ static ls_status batch_norm_grad_kernel(ls_call *c)
 {
     const void *const *in = c->in_data;
     void *const *out = c->out_data;
-    int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), cols = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_norm_batch_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows,
                                     cols);
@@ -96,7 +52,7 @@ static ls_tensor *in_operators(ls_tensor *const *in, const void *attrs)
         axes[i] = i;
     ls_tensor *d = ls_sub(in[0], ls_mean(in[0], count, axes, true));
     ls_tensor *variance = ls_mean(ls_square(d), count, axes, true);
-    ls_tensor *rstd = ls_rsqrt(ls_shift(variance, ((const norm_attrs *)attrs)->epsilon));
+    ls_tensor *rstd = ls_rsqrt(ls_shift(variance, ((const ls__norm_attrs *)attrs)->epsilon));
     return ls_add(ls_mul(ls_mul(d, rstd), in[1]), in[2]);
 }
 
@@ -111,8 +67,8 @@ static const ls_op batch_norm_grad = {
     .inputs = 6,
     .outputs = 3,
     .flags = LS_OP_BF16_AS_F32,
-    .attr_size = sizeof(norm_attrs),
-    .attrs = norm_attr_list,
+    .attr_size = sizeof(ls__norm_attrs),
+    .attrs = ls__norm_attr_list,
     .shape = batch_norm_grad_shape,
     .kernel = batch_norm_grad_kernel,
     .gradient = batch_norm_grad_gradient,
@@ -122,18 +78,18 @@ static const ls_op batch_norm_grad = {
 
 static ls_status batch_norm_shape(ls_call *c)
 {
-    ls_status st = want_columns(c, 2);
+    ls_status st = ls__norm_want_inputs(c, 2);
     if (!st)
         st = ls__output_like(c, 0, 0);
     for (int i = 1; i < 5 && !st; i++)
-        st = ls__output_as(c, i, i < 3 ? c->in[0]->dtype : saved_dtype(c->in[0]->dtype), 1);
+        st = ls__output_as(c, i, i < 3 ? c->in[0]->dtype : ls__norm_saved_dtype(c->in[0]), 1);
     return st;
 }
 
 static void run_f32(ls_call *c, int64_t rows, int64_t cols)
 {
     const ls__norm_fns *fast = LS__PICK(ls__norm_table);
-    const float *x = c->in_data[0], epsilon = (float)((const norm_attrs *)c->attrs)->epsilon;
+    const float *x = c->in_data[0], epsilon = (float)((const ls__norm_attrs *)c->attrs)->epsilon;
     float *mean = c->out_data[1], *variance = c->out_data[2], *rstd = c->out_data[4];
     fast->batch_stats(x, mean, variance, rows, cols);
     for (int64_t i = 0; i < cols; i++)
@@ -144,7 +100,7 @@ static void run_f32(ls_call *c, int64_t rows, int64_t cols)
 
 static void run_f64(ls_call *c, int64_t rows, int64_t cols)
 {
-    const double *x = c->in_data[0], epsilon = ((const norm_attrs *)c->attrs)->epsilon;
+    const double *x = c->in_data[0], epsilon = ((const ls__norm_attrs *)c->attrs)->epsilon;
     double *mean = c->out_data[1], *variance = c->out_data[2], *rstd = c->out_data[4];
     ls__ref_norm_batch_stats_f64(x, mean, variance, rows, cols);
     for (int64_t i = 0; i < cols; i++)
@@ -156,7 +112,7 @@ static void run_f64(ls_call *c, int64_t rows, int64_t cols)
 
 static ls_status batch_norm_kernel(ls_call *c)
 {
-    int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), cols = ls__row_size(c->in[0]);
     if (cols == 0)
         return LS_OK;
     (c->in[0]->dtype == LS_F64 ? run_f64 : run_f32)(c, rows, cols);
@@ -224,8 +180,8 @@ static const ls_op batch_norm = {
     .inputs = 3,
     .outputs = 5,
     .flags = LS_OP_BF16_AS_F32,
-    .attr_size = sizeof(norm_attrs),
-    .attrs = norm_attr_list,
+    .attr_size = sizeof(ls__norm_attrs),
+    .attrs = ls__norm_attr_list,
     .shape = batch_norm_shape,
     .kernel = batch_norm_kernel,
     .gradient = batch_norm_gradient,
@@ -233,7 +189,7 @@ static const ls_op batch_norm = {
 
 ls_value *ls_batch_norm(ls_tensor *x, ls_tensor *scale, ls_tensor *offset, double epsilon)
 {
-    const norm_attrs attrs = { .epsilon = epsilon };
+    const ls__norm_attrs attrs = { .epsilon = epsilon };
     ls_tensor *in[3] = { x, scale, offset }, *out[5];
     return ls__call(&batch_norm, &attrs, 3, in, 0, NULL, out) ? NULL : ls_tensors(3, out);
 }
@@ -242,20 +198,20 @@ ls_value *ls_batch_norm(ls_tensor *x, ls_tensor *scale, ls_tensor *offset, doubl
 
 static ls_status inference_shape(ls_call *c)
 {
-    ls_status st = want_columns(c, 4);
+    ls_status st = ls__norm_want_inputs(c, 4);
     return st ? st : ls__output_like(c, 0, 0);
 }
 
 static size_t inference_scratch(ls_call *c)
 {
-    return (size_t)cols_of(c->in[0]) * ls_dtype_size(c->in[0]->dtype);
+    return (size_t)ls__row_size(c->in[0]) * ls_dtype_size(c->in[0]->dtype);
 }
 
 static ls_status inference_kernel(ls_call *c)
 {
     const void *const *in = c->in_data;
-    double epsilon = ((const norm_attrs *)c->attrs)->epsilon;
-    int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
+    double epsilon = ((const ls__norm_attrs *)c->attrs)->epsilon;
+    int64_t rows = ls__row_count(c->in[0]), cols = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64) {
         const double *variance = in[4];
         double *rstd = c->scratch;
@@ -278,7 +234,7 @@ static ls_status inference_gradient(ls_grad *g)
 {
     ls_tensor *x = ls_grad_input(g, 0), *scale = ls_grad_input(g, 1);
     ls_tensor *mean = ls_grad_input(g, 3), *dy = ls_grad_output(g, 0);
-    double epsilon = ((const norm_attrs *)ls_grad_attrs(g))->epsilon;
+    double epsilon = ((const ls__norm_attrs *)ls_grad_attrs(g))->epsilon;
     ls_tensor *rstd = ls_rsqrt(ls_shift(ls_grad_input(g, 4), epsilon));
     ls_tensor *factor = ls_mul(rstd, scale);
     ls_status st = LS_OK;
@@ -305,8 +261,8 @@ static const ls_op batch_norm_inference = {
     .inputs = 5,
     .outputs = 1,
     .flags = LS_OP_BF16_AS_F32,
-    .attr_size = sizeof(norm_attrs),
-    .attrs = norm_attr_list,
+    .attr_size = sizeof(ls__norm_attrs),
+    .attrs = ls__norm_attr_list,
     .shape = inference_shape,
     .scratch = inference_scratch,
     .kernel = inference_kernel,
@@ -316,7 +272,7 @@ static const ls_op batch_norm_inference = {
 ls_tensor *ls_batch_norm_inference(ls_tensor *x, ls_tensor *scale, ls_tensor *offset,
                                    ls_tensor *mean, ls_tensor *variance, double epsilon)
 {
-    const norm_attrs attrs = { .epsilon = epsilon };
+    const ls__norm_attrs attrs = { .epsilon = epsilon };
     ls_tensor *in[5] = { x, scale, offset, mean, variance }, *out;
     return ls__call(&batch_norm_inference, &attrs, 5, in, 0, NULL, &out) ? NULL : out;
 }

@@ -8,20 +8,13 @@
 
 #include "dispatch/call.h"
 #include "kernels/movement.h"
+#include "ops/shape.h"
 
 typedef struct axis_attrs {
     int64_t axis;
 } axis_attrs;
 
 static const ls_attr axis_attr_list[] = { LS_ATTR_INT(axis_attrs, axis), LS_ATTR_END };
-
-static int64_t product(const int64_t *dims, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++)
-        n *= dims[i];
-    return n;
-}
 
 /* `outer` runs of `run` elements, that far apart on each side. */
 static void copy_runs(int64_t outer, int64_t run, int64_t from_step, int64_t to_step,
@@ -70,7 +63,7 @@ static ls_status concat_kernel(ls_call *c)
 {
     const ls__spec *y = &c->out[0];
     int axis = ls__axis(((const axis_attrs *)c->attrs)->axis, y->rank);
-    int64_t outer = product(y->dims, 0, axis), inner = product(y->dims, axis + 1, y->rank);
+    int64_t outer = ls__product(y->dims, 0, axis), inner = ls__product(y->dims, axis + 1, y->rank);
     int64_t to_step = y->dims[axis] * inner;
     size_t element = ls_dtype_size(y->dtype);
     char *to = c->out_data[0];
@@ -136,7 +129,7 @@ static ls_status stack_kernel(ls_call *c)
 {
     const ls__spec *y = &c->out[0];
     int axis = ls__axis(((const axis_attrs *)c->attrs)->axis, y->rank);
-    int64_t outer = product(y->dims, 0, axis), run = product(y->dims, axis + 1, y->rank);
+    int64_t outer = ls__product(y->dims, 0, axis), run = ls__product(y->dims, axis + 1, y->rank);
     size_t element = ls_dtype_size(y->dtype);
     for (int i = 0; i < c->n_inputs; i++)
         copy_runs(outer, run, run, c->n_inputs * run, element, c->in_data[i],
@@ -246,7 +239,7 @@ static ls_status split_kernel(ls_call *c)
 {
     const ls__spec *x = c->in[0];
     int axis = ls__axis(((const split_attrs *)c->attrs)->axis, x->rank);
-    int64_t outer = product(x->dims, 0, axis), step = product(x->dims, axis, x->rank);
+    int64_t outer = ls__product(x->dims, 0, axis), step = ls__product(x->dims, axis, x->rank);
     int64_t run = step / c->n_outputs;
     size_t element = ls_dtype_size(x->dtype);
     for (int i = 0; i < c->n_outputs; i++)

@@ -8,6 +8,7 @@
 
 #include "dispatch/call.h"
 #include "kernels/movement.h"
+#include "ops/shape.h"
 
 static ls__indices indices_of(const ls_call *c, int input)
 {
@@ -26,14 +27,6 @@ static ls_status want_inside(const ls_call *c, const ls__indices *ix, int64_t li
                             (long long)ls__index(ix, bad), (long long)bad, what);
     return ls_call_fail(c, LS_INVALID, "index %lld at position %lld, %s are 0 to %lld",
                         (long long)ls__index(ix, bad), (long long)bad, what, (long long)limit - 1);
-}
-
-static int64_t product(const int64_t *dims, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++)
-        n *= dims[i];
-    return n;
 }
 
 /* ---- gather --------------------------------------------------------------------- */
@@ -76,8 +69,9 @@ static ls_status gather_kernel(ls_call *c)
     if (st)
         return st;
     LS__PICK(ls__movement_table)
-        ->gather(&ix, product(x->dims, 0, axis), x->dims[axis], product(x->dims, axis + 1, x->rank),
-                 ls_dtype_size(x->dtype), c->in_data[0], c->out_data[0]);
+        ->gather(&ix, ls__product(x->dims, 0, axis), x->dims[axis],
+                 ls__product(x->dims, axis + 1, x->rank), ls_dtype_size(x->dtype), c->in_data[0],
+                 c->out_data[0]);
     return LS_OK;
 }
 
@@ -94,7 +88,7 @@ static ls_status gather_gradient(ls_grad *g)
         return LS_OK;
     const int64_t *dims = ls_shape(x), count = ls_count(ids);
     int rank = ls_rank(x), axis = ls__axis(((const gather_attrs *)ls_grad_attrs(g))->axis, rank);
-    int64_t outer = product(dims, 0, axis), inner = product(dims, axis + 1, rank);
+    int64_t outer = ls__product(dims, 0, axis), inner = ls__product(dims, axis + 1, rank);
     const scatter_attrs attrs = { .rows = dims[axis] };
     ls_tensor *dy = ls_reshape(ls_grad_output(g, 0), LS_DIMS(outer, count, inner));
     if (axis > 0)
@@ -157,7 +151,7 @@ static ls_status scatter_kernel(ls_call *c)
 {
     const ls__spec *y = &c->out[0];
     const ls__indices ix = indices_of(c, 0);
-    int64_t width = product(y->dims, 1, y->rank);
+    int64_t width = ls__product(y->dims, 1, y->rank);
     ls_status st = want_inside(c, &ix, y->dims[0], "rows");
     if (st)
         return st;

@@ -3,66 +3,21 @@
  * and 1 / sqrt(variance + epsilon), for its gradient; of bf16 these are f32.
  */
 #include <lockstep/ops.h>
-#include <math.h>
-#include <string.h>
 
 #include "dispatch/call.h"
 #include "kernels/norm.h"
-
-typedef struct norm_attrs {
-    double epsilon;
-} norm_attrs;
-
-static const ls_attr norm_attr_list[] = { LS_ATTR_FLOAT(norm_attrs, epsilon), LS_ATTR_END };
-
-static int64_t cols_of(const ls__spec *x)
-{
-    return x->dims[x->rank - 1];
-}
-
-static int64_t rows_of(const ls__spec *x)
-{
-    int64_t rows = 1;
-    for (int i = 0; i < x->rank - 1; i++)
-        rows *= x->dims[i];
-    return rows;
-}
-
-static ls_dtype saved_dtype(ls_dtype dtype)
-{
-    return dtype == LS_F64 ? LS_F64 : LS_F32;
-}
-
-/* x [.., c], scale and offset [c]. */
-static ls_status want_inputs(const ls_call *c)
-{
-    double epsilon = ((const norm_attrs *)c->attrs)->epsilon;
-    ls_status st = ls__want_dtype(c, 0, LS__FLOATS);
-    if (!st)
-        st = ls__want_rank_at_least(c, 0, 1);
-    for (int i = 1; i < 3 && !st; i++) {
-        st = ls__want_same_dtype(c, 0, i);
-        if (!st && (c->in[i]->rank != 1 || c->in[i]->dims[0] != cols_of(c->in[0])))
-            st = ls_call_fail(c, LS_SHAPE, "%s wants one number per column, [%lld]",
-                              i == 1 ? "scale" : "offset", (long long)cols_of(c->in[0]));
-    }
-    if (!st && !(epsilon >= 0 && isfinite(epsilon)))
-        st = ls_call_fail(c, LS_INVALID, "epsilon is %g, wants 0 or more", epsilon);
-    return st;
-}
+#include "ops/norm.h"
+#include "ops/shape.h"
 
 /* ---- layer_norm_grad: (x, scale, offset, dy, mean, rstd) -> the first three's ------------ */
 
 static ls_status layer_norm_grad_shape(ls_call *c)
 {
     const ls__spec *x = c->in[0];
-    ls_status st = want_inputs(c);
-    if (!st)
-        st = ls__want_same_dtype(c, 0, 3);
-    if (!st && !ls__spec_same_shape(x, c->in[3]))
-        st = ls_call_fail(c, LS_SHAPE, "x and the gradient differ in shape");
+    ls_status st = ls__norm_want_backward(c);
     for (int i = 4; i < 6 && !st; i++)
-        if (c->in[i]->dtype != saved_dtype(x->dtype) || ls__spec_count(c->in[i]) != rows_of(x))
+        if (c->in[i]->dtype != ls__norm_saved_dtype(x) ||
+            ls__spec_count(c->in[i]) != ls__row_count(x))
             st = ls_call_fail(c, LS_SHAPE, "input %d is no statistic of x", i);
     for (int i = 0; i < 3 && !st; i++)
         st = ls__output_like(c, i, i);
@@ -73,7 +28,7 @@ static ls_status layer_norm_grad_kernel(ls_call *c)
 {
     const void *const *in = c->in_data;
     void *const *out = c->out_data;
-    int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), cols = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_norm_layer_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows,
                                     cols);
@@ -88,7 +43,7 @@ static ls_tensor *in_operators(ls_tensor *const *in, const void *attrs)
 {
     ls_tensor *d = ls_sub(in[0], ls_mean(in[0], LS_AXES(-1), true));
     ls_tensor *variance = ls_mean(ls_square(d), LS_AXES(-1), true);
-    ls_tensor *rstd = ls_rsqrt(ls_shift(variance, ((const norm_attrs *)attrs)->epsilon));
+    ls_tensor *rstd = ls_rsqrt(ls_shift(variance, ((const ls__norm_attrs *)attrs)->epsilon));
     return ls_add(ls_mul(ls_mul(d, rstd), in[1]), in[2]);
 }
 
@@ -103,8 +58,8 @@ static const ls_op layer_norm_grad = {
     .inputs = 6,
     .outputs = 3,
     .flags = LS_OP_BF16_AS_F32,
-    .attr_size = sizeof(norm_attrs),
-    .attrs = norm_attr_list,
+    .attr_size = sizeof(ls__norm_attrs),
+    .attrs = ls__norm_attr_list,
     .shape = layer_norm_grad_shape,
     .kernel = layer_norm_grad_kernel,
     .gradient = layer_norm_grad_gradient,
@@ -115,11 +70,11 @@ static const ls_op layer_norm_grad = {
 static ls_status layer_norm_shape(ls_call *c)
 {
     const ls__spec *x = c->in[0];
-    ls_status st = want_inputs(c);
+    ls_status st = ls__norm_want_inputs(c, 2);
     if (!st)
         st = ls__output_like(c, 0, 0);
     for (int i = 1; i < 3 && !st; i++)
-        st = ls_call_output(c, i, saved_dtype(x->dtype), x->rank - 1, x->dims);
+        st = ls_call_output(c, i, ls__norm_saved_dtype(x), x->rank - 1, x->dims);
     return st;
 }
 
@@ -127,8 +82,8 @@ static ls_status layer_norm_kernel(ls_call *c)
 {
     const void *const *in = c->in_data;
     void *const *out = c->out_data;
-    double epsilon = ((const norm_attrs *)c->attrs)->epsilon;
-    int64_t rows = rows_of(c->in[0]), cols = cols_of(c->in[0]);
+    double epsilon = ((const ls__norm_attrs *)c->attrs)->epsilon;
+    int64_t rows = ls__row_count(c->in[0]), cols = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_norm_layer_f64(in[0], in[1], in[2], epsilon, out[0], out[1], out[2], rows, cols);
     else
@@ -177,8 +132,8 @@ static const ls_op layer_norm = {
     .inputs = 3,
     .outputs = 3,
     .flags = LS_OP_BF16_AS_F32,
-    .attr_size = sizeof(norm_attrs),
-    .attrs = norm_attr_list,
+    .attr_size = sizeof(ls__norm_attrs),
+    .attrs = ls__norm_attr_list,
     .shape = layer_norm_shape,
     .kernel = layer_norm_kernel,
     .gradient = layer_norm_gradient,
@@ -186,7 +141,7 @@ static const ls_op layer_norm = {
 
 ls_tensor *ls_layer_norm(ls_tensor *x, ls_tensor *scale, ls_tensor *offset, double epsilon)
 {
-    const norm_attrs attrs = { .epsilon = epsilon };
+    const ls__norm_attrs attrs = { .epsilon = epsilon };
     ls_tensor *in[3] = { x, scale, offset }, *out[3];
     return ls__call(&layer_norm, &attrs, 3, in, 0, NULL, out) ? NULL : out[0];
 }

@@ -11,21 +11,9 @@
 
 #include "dispatch/call.h"
 #include "kernels/softmax.h"
+#include "ops/shape.h"
 
 /* ---- what the losses share ----------------------------------------------------------- */
-
-static int64_t classes_of(const ls__spec *logits)
-{
-    return logits->dims[logits->rank - 1];
-}
-
-static int64_t rows_of(const ls__spec *logits)
-{
-    int64_t rows = 1;
-    for (int i = 0; i < logits->rank - 1; i++)
-        rows *= logits->dims[i];
-    return rows;
-}
 
 /* One number per row, with an axis of size 1 for the classes. */
 static ls_tensor *per_row(ls_tensor *t)
@@ -52,13 +40,6 @@ static ls_status want_rows(const ls_call *c, int count)
     return st;
 }
 
-static ls_status want_classes(const ls_call *c)
-{
-    if (classes_of(c->in[0]) == 0 && rows_of(c->in[0]) != 0)
-        return ls_call_fail(c, LS_SHAPE, "there are no classes to choose from");
-    return LS_OK;
-}
-
 static bool is_row_shape(const ls__spec *t, const ls__spec *logits)
 {
     return t->rank == logits->rank - 1 &&
@@ -82,17 +63,26 @@ static ls_status want_row_gradient(const ls_call *c)
     return st;
 }
 
-static ls_status output_per_row(ls_call *c, int index)
+static ls_status output_per_row(ls_call *c)
 {
-    return ls_call_output(c, index, c->in[0]->dtype, c->in[0]->rank - 1, c->in[0]->dims);
+    return ls_call_output(c, 0, c->in[0]->dtype, c->in[0]->rank - 1, c->in[0]->dims);
+}
+
+/* The outputs of a softmax loss: one number per row, and the probabilities. */
+static ls_status output_with_probabilities(ls_call *c)
+{
+    if (ls__row_size(c->in[0]) == 0 && ls__row_count(c->in[0]) != 0)
+        return ls_call_fail(c, LS_SHAPE, "there are no classes to choose from");
+    ls_status st = output_per_row(c);
+    return st ? st : ls__output_like(c, 1, 0);
 }
 
 /* Labels are checked before any is used. */
 static ls_status check_labels(const ls_call *c, ls__labels *labels)
 {
-    int64_t n = classes_of(c->in[0]);
+    int64_t n = ls__row_size(c->in[0]);
     *labels = (ls__labels){ c->in_data[1], c->in[1]->dtype == LS_I64 };
-    int64_t bad = ls__labels_check(*labels, rows_of(c->in[0]), n);
+    int64_t bad = ls__labels_check(*labels, ls__row_count(c->in[0]), n);
     if (bad < 0)
         return LS_OK;
     return ls_call_fail(c, LS_INVALID, "label %lld at row %lld, classes are 0 to %lld",
@@ -125,7 +115,7 @@ static ls_status sparse_grad_shape(ls_call *c)
 
 static ls_status sparse_grad_kernel(ls_call *c)
 {
-    int64_t rows = rows_of(c->in[0]), n = classes_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), n = ls__row_size(c->in[0]);
     ls__labels labels;
     ls_status st = check_labels(c, &labels);
     if (st)
@@ -168,16 +158,12 @@ static ls_status sparse_shape(ls_call *c)
     ls_status st = want_rows(c, 1);
     if (!st)
         st = want_labels(c);
-    if (!st)
-        st = want_classes(c);
-    if (!st)
-        st = output_per_row(c, 0);
-    return st ? st : ls__output_like(c, 1, 0);
+    return st ? st : output_with_probabilities(c);
 }
 
 static ls_status sparse_kernel(ls_call *c)
 {
-    int64_t rows = rows_of(c->in[0]), n = classes_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), n = ls__row_size(c->in[0]);
     ls__labels labels;
     ls_status st = check_labels(c, &labels);
     if (st)
@@ -228,7 +214,7 @@ static ls_status dense_grad_shape(ls_call *c)
 
 static ls_status dense_grad_kernel(ls_call *c)
 {
-    int64_t rows = rows_of(c->in[0]), n = classes_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), n = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_xent_grad_f64(c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0], rows, n);
     else
@@ -269,16 +255,12 @@ static const ls_op dense_grad = {
 static ls_status dense_shape(ls_call *c)
 {
     ls_status st = want_rows(c, 2);
-    if (!st)
-        st = want_classes(c);
-    if (!st)
-        st = output_per_row(c, 0);
-    return st ? st : ls__output_like(c, 1, 0);
+    return st ? st : output_with_probabilities(c);
 }
 
 static ls_status dense_kernel(ls_call *c)
 {
-    int64_t rows = rows_of(c->in[0]), n = classes_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), n = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_xent_f64(c->in_data[0], c->in_data[1], c->out_data[0], c->out_data[1], rows, n);
     else
@@ -374,12 +356,12 @@ ls_tensor *ls_sigmoid_xent(ls_tensor *logits, ls_tensor *labels)
 static ls_status mse_shape(ls_call *c)
 {
     ls_status st = want_rows(c, 2);
-    return st ? st : output_per_row(c, 0);
+    return st ? st : output_per_row(c);
 }
 
 static ls_status mse_kernel(ls_call *c)
 {
-    int64_t rows = rows_of(c->in[0]), n = classes_of(c->in[0]);
+    int64_t rows = ls__row_count(c->in[0]), n = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_mse_f64(c->in_data[0], c->in_data[1], c->out_data[0], rows, n);
     else

@@ -9,7 +9,6 @@
 #include "kernels/matmul.h"
 
 #include <lockstep/ops.h>
-#include <string.h>
 
 #include "dispatch/call.h"
 

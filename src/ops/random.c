@@ -164,28 +164,27 @@ static ls_status normal_shape(ls_call *c)
     return LS_OK;
 }
 
-static ls_status normal_kernel(ls_call *c)
+static ls_status fill_normal(ls_call *c, bool truncate)
 {
     const normal_attrs *a = c->attrs;
     const ls__random *kernels = LS__PICK(ls__random_table);
     int64_t n = ls__spec_count(&c->out[0]);
     if (a->dtype == LS_F64)
-        kernels->normal_f64(&c->draw, a->mean, a->stddev, c->out_data[0], n);
+        kernels->normal_f64(&c->draw, a->mean, a->stddev, truncate, c->out_data[0], n);
     else
-        kernels->normal_f32(&c->draw, (float)a->mean, (float)a->stddev, c->out_data[0], n);
+        kernels->normal_f32(&c->draw, (float)a->mean, (float)a->stddev, truncate, c->out_data[0],
+                            n);
     return LS_OK;
+}
+
+static ls_status normal_kernel(ls_call *c)
+{
+    return fill_normal(c, false);
 }
 
 static ls_status truncated_kernel(ls_call *c)
 {
-    const normal_attrs *a = c->attrs;
-    const ls__random *kernels = LS__PICK(ls__random_table);
-    int64_t n = ls__spec_count(&c->out[0]);
-    if (a->dtype == LS_F64)
-        kernels->truncated_f64(&c->draw, a->mean, a->stddev, c->out_data[0], n);
-    else
-        kernels->truncated_f32(&c->draw, (float)a->mean, (float)a->stddev, c->out_data[0], n);
-    return LS_OK;
+    return fill_normal(c, true);
 }
 
 static const ls_op random_normal = {

@@ -3,7 +3,6 @@
  * order of kernels/reduce.h.
  */
 #include <lockstep/ops.h>
-#include <string.h>
 
 #include "dispatch/call.h"
 #include "kernels/reduce.h"
@@ -82,73 +81,69 @@ static void reduce_f32(ls__reduce_op op, const ls__reduce_plan *p, const float *
         (op == LS__REDUCE_MAX ? fast->max : fast->min)(x, y, p->outer, p->count, p->inner);
 }
 
-static ls_status reduce(ls_call *c, ls__reduce_op op, ls__reduce_plan *p)
+static ls_status reduce(ls_call *c, ls__reduce_op op)
 {
+    ls__reduce_plan p;
     bool reduced[LS_MAX_RANK];
     reduced_axes(c->attrs, c->in[0]->rank, reduced);
-    ls__reduce_plan_make(p, c->in[0]->rank, c->in[0]->dims, reduced);
+    ls__reduce_plan_make(&p, c->in[0]->rank, c->in[0]->dims, reduced);
     const void *x = c->in_data[0];
     void *y = c->out_data[0];
     switch (c->in[0]->dtype) {
     case LS_F32:
-        reduce_f32(op, p, x, y);
+        reduce_f32(op, &p, x, y);
         break;
     case LS_F64:
-        ls__ref_reduce_f64(op, p, x, y);
+        ls__ref_reduce_f64(op, &p, x, y);
         break;
     case LS_I32:
-        ls__ref_reduce_i32(op, p, x, y);
+        ls__ref_reduce_i32(op, &p, x, y);
         break;
     case LS_I64:
-        ls__ref_reduce_i64(op, p, x, y);
+        ls__ref_reduce_i64(op, &p, x, y);
         break;
     default: /* u8, and bool for any and all */
-        ls__ref_reduce_u8(op, p, x, y);
+        ls__ref_reduce_u8(op, &p, x, y);
     }
     return LS_OK;
 }
 
 static ls_status sum_kernel(ls_call *c)
 {
-    ls__reduce_plan p;
-    return reduce(c, LS__REDUCE_SUM, &p);
+    return reduce(c, LS__REDUCE_SUM);
 }
 
 static ls_status mean_kernel(ls_call *c)
 {
-    ls__reduce_plan p;
-    ls_status st = reduce(c, LS__REDUCE_SUM, &p);
+    int64_t kept = ls__spec_count(&c->out[0]), count = kept ? ls__spec_count(c->in[0]) / kept : 0;
+    ls_status st = reduce(c, LS__REDUCE_SUM);
     if (c->out[0].dtype == LS_F64)
-        for (int64_t i = 0; i < p.kept; i++)
-            ((double *)c->out_data[0])[i] /= (double)p.count;
+        for (int64_t i = 0; i < kept; i++)
+            ((double *)c->out_data[0])[i] /= (double)count;
     else
-        for (int64_t i = 0; i < p.kept; i++)
-            ((float *)c->out_data[0])[i] /= (float)p.count;
+        for (int64_t i = 0; i < kept; i++)
+            ((float *)c->out_data[0])[i] /= (float)count;
     return st;
 }
 
 static ls_status max_kernel(ls_call *c)
 {
-    ls__reduce_plan p;
-    return reduce(c, LS__REDUCE_MAX, &p);
+    return reduce(c, LS__REDUCE_MAX);
 }
 
 static ls_status min_kernel(ls_call *c)
 {
-    ls__reduce_plan p;
-    return reduce(c, LS__REDUCE_MIN, &p);
+    return reduce(c, LS__REDUCE_MIN);
 }
 
 static ls_status any_kernel(ls_call *c)
 {
-    ls__reduce_plan p;
-    return reduce(c, LS__REDUCE_ANY, &p);
+    return reduce(c, LS__REDUCE_ANY);
 }
 
 static ls_status all_kernel(ls_call *c)
 {
-    ls__reduce_plan p;
-    return reduce(c, LS__REDUCE_ALL, &p);
+    return reduce(c, LS__REDUCE_ALL);
 }
 
 /* ---- gradients ------------------------------------------------------------------ */

@@ -3,25 +3,10 @@
  * running sum from the other end.
  */
 #include <lockstep/ops.h>
-#include <string.h>
 
 #include "dispatch/call.h"
 #include "kernels/reduce.h"
-
-/* A shape around one axis: [outer, count, inner]. */
-typedef struct around {
-    int64_t outer, count, inner;
-} around;
-
-static around around_axis(const ls__spec *x, int64_t axis)
-{
-    int at = ls__axis(axis, x->rank);
-    around s = { 1, x->dims[at], 1 };
-    for (int i = 0; i < x->rank; i++)
-        if (i != at)
-            *(i < at ? &s.outer : &s.inner) *= x->dims[i];
-    return s;
-}
+#include "ops/shape.h"
 
 /* ---- argmax, argmin --------------------------------------------------------------- */
 
@@ -52,7 +37,7 @@ static ls_status arg_shape(ls_call *c)
 
 static ls_status arg_kernel(ls_call *c, bool smallest)
 {
-    around s = around_axis(c->in[0], ((const arg_attrs *)c->attrs)->axis);
+    ls__around s = ls__around_axis(c->in[0], ((const arg_attrs *)c->attrs)->axis);
     const void *x = c->in_data[0];
     int64_t *y = c->out_data[0];
     switch (c->in[0]->dtype) {
@@ -145,7 +130,7 @@ static ls_status cumsum_shape(ls_call *c)
 static ls_status cumsum_kernel(ls_call *c)
 {
     const cumsum_attrs *a = c->attrs;
-    around s = around_axis(c->in[0], a->axis);
+    ls__around s = ls__around_axis(c->in[0], a->axis);
     bool exclusive = a->exclusive != 0, reverse = a->reverse != 0;
     const void *x = c->in_data[0];
     void *y = c->out_data[0];

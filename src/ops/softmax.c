@@ -3,10 +3,10 @@
  * (one pass instead of four), which are differentiated in plain operators.
  */
 #include <lockstep/ops.h>
-#include <string.h>
 
 #include "dispatch/call.h"
 #include "kernels/softmax.h"
+#include "ops/shape.h"
 
 typedef struct softmax_attrs {
     int64_t axis;
@@ -25,15 +25,9 @@ static ls_tensor *sum_along(ls_tensor *t, int64_t axis)
     return ls_sum(t, 1, &axis, true);
 }
 
-static void around_axis(const ls_call *c, int64_t *outer, int64_t *n, int64_t *inner)
+static ls__around around_axis(const ls_call *c)
 {
-    const ls__spec *x = c->in[0];
-    int axis = ls__axis(((const softmax_attrs *)c->attrs)->axis, x->rank);
-    *outer = *inner = 1;
-    *n = x->dims[axis];
-    for (int i = 0; i < x->rank; i++)
-        if (i != axis)
-            *(i < axis ? outer : inner) *= x->dims[i];
+    return ls__around_axis(c->in[0], ((const softmax_attrs *)c->attrs)->axis);
 }
 
 /* ---- the gradients' rows: (y, dy) -> dx --------------------------------------------- */
@@ -53,14 +47,14 @@ static ls_status grad_shape(ls_call *c)
 
 static ls_status run_grad(ls_call *c, bool log)
 {
-    int64_t outer, n, inner;
-    around_axis(c, &outer, &n, &inner);
+    ls__around s = around_axis(c);
     if (c->in[0]->dtype == LS_F64)
-        ls__ref_softmax_grad_f64(log, c->in_data[0], c->in_data[1], c->out_data[0], outer, n,
-                                 inner);
+        ls__ref_softmax_grad_f64(log, c->in_data[0], c->in_data[1], c->out_data[0], s.outer,
+                                 s.count, s.inner);
     else
         LS__PICK(ls__softmax_table)
-            ->softmax_grad(log, c->in_data[0], c->in_data[1], c->out_data[0], outer, n, inner);
+            ->softmax_grad(log, c->in_data[0], c->in_data[1], c->out_data[0], s.outer, s.count,
+                           s.inner);
     return LS_OK;
 }
 
@@ -148,12 +142,12 @@ static ls_status softmax_shape(ls_call *c)
 
 static ls_status run(ls_call *c, bool log)
 {
-    int64_t outer, n, inner;
-    around_axis(c, &outer, &n, &inner);
+    ls__around s = around_axis(c);
     if (c->in[0]->dtype == LS_F64)
-        ls__ref_softmax_f64(log, c->in_data[0], c->out_data[0], outer, n, inner);
+        ls__ref_softmax_f64(log, c->in_data[0], c->out_data[0], s.outer, s.count, s.inner);
     else
-        LS__PICK(ls__softmax_table)->softmax(log, c->in_data[0], c->out_data[0], outer, n, inner);
+        LS__PICK(ls__softmax_table)
+            ->softmax(log, c->in_data[0], c->out_data[0], s.outer, s.count, s.inner);
     return LS_OK;
 }
 

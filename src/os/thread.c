@@ -150,25 +150,3 @@ void ls__at_thread_end(void (*fn)(void))
     pthread_once(&end_once, make_end_key);
     pthread_setspecific(end_key, &end_key); /* any non-NULL value arms the hook */
 }
-
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(ls__mutex), "ls__mutex too small");
-
-void ls__mutex_init(ls__mutex *m)
-{
-    pthread_mutex_init((pthread_mutex_t *)(void *)m, NULL);
-}
-
-void ls__mutex_lock(ls__mutex *m)
-{
-    pthread_mutex_lock((pthread_mutex_t *)(void *)m);
-}
-
-void ls__mutex_unlock(ls__mutex *m)
-{
-    pthread_mutex_unlock((pthread_mutex_t *)(void *)m);
-}
-
-void ls__mutex_destroy(ls__mutex *m)
-{
-    pthread_mutex_destroy((pthread_mutex_t *)(void *)m);
-}

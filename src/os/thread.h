@@ -26,13 +26,4 @@ void ls__worker_stop(ls__worker *worker);
  * Once per thread and process-wide function: the last one given wins. */
 void ls__at_thread_end(void (*fn)(void));
 
-/* A lock for rare, short, cold work. */
-typedef struct ls__mutex {
-    _Alignas(8) char opaque[64];
-} ls__mutex;
-void ls__mutex_init(ls__mutex *mutex);
-void ls__mutex_lock(ls__mutex *mutex);
-void ls__mutex_unlock(ls__mutex *mutex);
-void ls__mutex_destroy(ls__mutex *mutex);
-
 #endif

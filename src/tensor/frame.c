@@ -8,7 +8,6 @@
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct on_close {
     void (*fn)(void *);

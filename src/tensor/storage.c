@@ -8,7 +8,6 @@
 
 #include <lockstep/tensor.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/status.h"
 

@@ -6,7 +6,6 @@
 #include <lockstep/train.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/status.h"
 #include "dispatch/tape.h"

@@ -86,6 +86,10 @@ void case_list_free(int count, char **paths);
 /* Whether `path` is the file of one of these operators. */
 bool case_file_of(const char *path, int count, char **names);
 
+/* A test program (case_main.c) whose every test is a golden file, its path the
+ * test's state; with arguments, only the files of these operators. */
+int case_main(const char *group, void (*test_file)(void **state), int argc, char **argv);
+
 /* What the last false, -1 or NULL of this file was about; "" when the library
  * itself refused, which ls_error then tells. */
 const char *case_problem(void);

@@ -126,15 +126,6 @@ static thread_state *this_thread(void)
     return state = s;
 }
 
-void ls__dnnl_thread_free(void)
-{
-    if (!state)
-        return;
-    if (have_key)
-        tss_set(state_key, NULL);
-    free_state(state);
-}
-
 ls_status ls__dnnl_enter(int threads, dnnl_stream_t *out)
 {
     thread_state *s = this_thread();

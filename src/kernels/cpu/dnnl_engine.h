@@ -54,9 +54,6 @@ ls_status ls__dnnl_attr(dnnl_primitive_attr_t *out);
 enum { LS__DNNL_SCRATCH = LS__DNNL_ARGS, LS__DNNL_WORK, LS__DNNL_SLOTS };
 void *ls__dnnl_buffer(int slot, size_t bytes);
 
-/* Frees this thread's plans and buffers now instead of at its end. */
-void ls__dnnl_thread_free(void);
-
 /* What tells plans apart: kind, thread count, then the shape's numbers. */
 typedef struct ls__dnnl_key {
     int64_t word[24];

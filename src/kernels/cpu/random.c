@@ -228,7 +228,7 @@ static double redraw_f64(const ls__draw *draw, int64_t i)
 }
 
 #define NORMALS(name, type, per_group, per_block, group_normal, redraw)                            \
-    static void name(const ls__draw *draw, type mean, type stddev, int truncate, type *out,        \
+    static void name(const ls__draw *draw, type mean, type stddev, bool truncate, type *out,       \
                      int64_t n)                                                                    \
     {                                                                                              \
         type z[per_group];                                                                         \
@@ -243,28 +243,8 @@ static double redraw_f64(const ls__draw *draw, int64_t i)
         }                                                                                          \
     }
 
-NORMALS(normals_f32, float, WORDS, 4, group_normal_f32, redraw_f32)
-NORMALS(normals_f64, double, (WORDS / 2), 2, group_normal_f64, redraw_f64)
-
-static void normal_f32(const ls__draw *draw, float mean, float stddev, float *out, int64_t n)
-{
-    normals_f32(draw, mean, stddev, 0, out, n);
-}
-
-static void normal_f64(const ls__draw *draw, double mean, double stddev, double *out, int64_t n)
-{
-    normals_f64(draw, mean, stddev, 0, out, n);
-}
-
-static void truncated_f32(const ls__draw *draw, float mean, float stddev, float *out, int64_t n)
-{
-    normals_f32(draw, mean, stddev, 1, out, n);
-}
-
-static void truncated_f64(const ls__draw *draw, double mean, double stddev, double *out, int64_t n)
-{
-    normals_f64(draw, mean, stddev, 1, out, n);
-}
+NORMALS(normal_f32, float, WORDS, 4, group_normal_f32, redraw_f32)
+NORMALS(normal_f64, double, (WORDS / 2), 2, group_normal_f64, redraw_f64)
 
 /* ---- categorical: the inverse of the running sum ------------------------------------ */
 
@@ -334,8 +314,6 @@ const ls__random LS__ISA(ls__random_table) = {
     .uniform_int = uniform_int,
     .normal_f32 = normal_f32,
     .normal_f64 = normal_f64,
-    .truncated_f32 = truncated_f32,
-    .truncated_f64 = truncated_f64,
     .keep = keep,
     .categorical_f32 = categorical_f32,
     .categorical_f64 = categorical_f64,
