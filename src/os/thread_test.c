@@ -1,6 +1,6 @@
 /*
  * Workers: where their jobs run, in what order, and what comes back; the hook
- * at a thread's end; the mutex.
+ * at a thread's end.
  */
 #include "os/thread.h"
 
@@ -287,32 +287,6 @@ static void hook_runs_on_workers_too(void **state)
     assert_int_equal(ended[1], before + 1);
 }
 
-static ls__mutex mutex;
-static int64_t guarded;
-
-static void *add_many(void *arg)
-{
-    for (int i = 0; i < 20000; i++) {
-        ls__mutex_lock(&mutex);
-        guarded++;
-        ls__mutex_unlock(&mutex);
-    }
-    return arg;
-}
-
-static void mutex_excludes(void **state)
-{
-    (void)state;
-    pthread_t threads[3];
-    ls__mutex_init(&mutex);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, add_many, NULL), 0);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    ls__mutex_destroy(&mutex);
-    assert_int_equal(guarded, 60000);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,7 +299,6 @@ int main(void)
         cmocka_unit_test_setup(impossible_core_is_no_crash, clean),
         cmocka_unit_test_setup(hook_runs_when_its_thread_ends, clean),
         cmocka_unit_test_setup(hook_runs_on_workers_too, clean),
-        cmocka_unit_test_setup(mutex_excludes, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
