@@ -5,6 +5,7 @@
 #   BUILD=build                   the build folder
 
 BUILD ?= build
+PREFIX ?= /usr/local
 deps = @tools/install-deps
 
 .NOTPARALLEL:
@@ -35,13 +36,13 @@ bench-kernels: all ## compare our kernels with the best oneDNN call, shape by sh
 	else echo 'bench-kernels: built without oneDNN, so there is nothing to compare with' >&2; exit 1; fi
 
 install: all ## install the library, headers and command (PREFIX, DESTDIR)
-	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD))
-	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir $(DESTDIR))
+	@meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD)
+	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	@$(if $(DESTDIR),,if [ "$$(id -u)" -eq 0 ]; then ldconfig; fi)
 
 uninstall: ## remove what install put there (same PREFIX, DESTDIR)
-	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(PREFIX))
-	@tools/uninstall $(BUILD) $(DESTDIR)
+	@[ ! -f $(BUILD)/build.ninja ] || meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@tools/uninstall $(BUILD) $(if $(DESTDIR),$(abspath $(DESTDIR)))
 
 format: ## format the C sources
 	$(deps) format
@@ -58,4 +59,4 @@ deps-build:
 	$(deps) build
 
 $(BUILD)/build.ninja: | deps-build
-	@meson setup $(BUILD) $(if $(PREFIX),--prefix=$(PREFIX))
+	@meson setup $(BUILD) --prefix=$(PREFIX)

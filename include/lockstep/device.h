@@ -41,8 +41,9 @@ LS_API int ls_cpu_cores(void);
 LS_API ls_status ls_device_threads(int threads);
 
 /* Runs fn(user) on the device's own pinned thread, with the device as that
- * thread's, and waits for it. An error left pending there moves to the calling
- * thread. */
+ * thread's and in a frame, and waits for it: what it makes goes when it returns,
+ * ls_keep aside. An error left pending there moves to the calling thread. After
+ * fork() the child has no such threads: LS_STATE. */
 LS_API ls_status ls_device_run(const char *name, ls_status (*fn)(void *user), void *user);
 
 /* The same value on another device; gradients flow through. */
@@ -59,7 +60,9 @@ static inline void ls__device_leave(const char *const *before)
     if (*before)
         ls_device_set(*before, NULL);
 }
-/* LS_DEVICE("/cpu:1") { ... }: a block in which things are made there. */
+/* LS_DEVICE("/cpu:1") { ... }: a block in which things are made there (a loop of one
+ * turn, like LS_FRAME). A device that is not there leaves its error pending, and
+ * the block runs where it would have without. */
 #define LS_DEVICE(name)                                                  \
     for (const char *LS__UNIQUE(ls__before_) __attribute__((cleanup(ls__device_leave), unused)) = \
              ls__device_enter(name),                                     \

@@ -186,7 +186,8 @@ LS_API bool ls_grad_wanted(const ls_grad *grad, int index);
 LS_API bool ls_grad_arrived(const ls_grad *grad, int index);
 
 /* Hands over the gradient of input i: its shape and dtype. Inputs that are
- * given nothing get no gradient. Passes NULL on as the pending error. */
+ * given nothing get no gradient; of two given to one input the last counts. Passes
+ * NULL on as the pending error. */
 LS_API ls_status ls_grad_give(ls_grad *grad, int index, ls_tensor *gradient);
 
 LS_END_DECLS

@@ -97,7 +97,8 @@ LS_API ls_tensor *ls_shift(ls_tensor *x, double offset);
 #endif
 #define LS_ALL_AXES (-1), NULL
 
-LS_API ls_tensor *ls_sum(ls_tensor *x, int count, const int64_t *axes, bool keep);  /* number */
+/* Number; integers wrap. */
+LS_API ls_tensor *ls_sum(ls_tensor *x, int count, const int64_t *axes, bool keep);
 LS_API ls_tensor *ls_mean(ls_tensor *x, int count, const int64_t *axes, bool keep); /* float; of nothing: NaN */
 /* Number; equal extremes share the gradient; of nothing: -inf, +inf, or the
  * integer type's limit. */
@@ -150,7 +151,9 @@ typedef struct ls_conv_options {
     ls_padding padding;  /* LS_VALID */
 } ls_conv_options;
 LS_API void ls_conv_init(ls_conv_options *options);
+#ifndef __cplusplus
 #define LS_CONV(...) (&(ls_conv_options){ .size = sizeof(ls_conv_options), __VA_ARGS__ })
+#endif
 
 /* x [n, h, w, c] with w [kh, kw, c, out] -> [n, h', w', out]. Float. */
 LS_API ls_tensor *ls_conv2d(ls_tensor *x, ls_tensor *w, const ls_conv_options *options);

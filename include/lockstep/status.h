@@ -19,8 +19,9 @@
  *            puts(ls_error_text());           // still readable until the next
  *
  * 3. The library never prints to stdout, never exits and never aborts on what
- *    a user gives it. What it has to say goes to the log callback
- *    (ls_log_set); until you set one, warnings and errors go to stderr.
+ *    a user gives it. Failures are not logged: they are the caller's to report.
+ *    What nobody asked for and somebody should know goes to the log callback
+ *    (ls_log_set); until you set one, warnings go to stderr.
  *
  * All functions here may be called from any thread; errors belong to the
  * thread that made them.
@@ -88,7 +89,9 @@ LS_API const char *ls_error_text(void);
 LS_API const char *ls_error_hint(void);
 
 /* Takes the pending error and formats all of it as one string, for people:
- * "LS_SHAPE: matmul: ... (hint: ...)". "" when nothing was pending. */
+ * "LS_SHAPE: matmul: ... (hint: ...)". "" when nothing was pending. One buffer a
+ * thread: valid until the next report. Call it after the call that may have
+ * failed, not as another argument of the same printf. */
 LS_API const char *ls_error_report(void);
 
 /* Logging: one callback for the whole process. */

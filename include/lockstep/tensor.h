@@ -18,8 +18,9 @@
  *                ls_tensor *y = ls_relu(x);      // gone at the brace
  *            }
  *
- *    LS_FRAME closes on break, return and goto too. Outside any frame a tensor
- *    lives until its thread ends. To take one out of its frame: ls_hand_up
+ *    LS_FRAME closes on break, return and goto too. (It is a loop of one turn:
+ *    break leaves the block, not the loop around it.) Outside any frame a tensor
+ *    lives until its thread ends, the main one's until the process does. To take one out of its frame: ls_hand_up
  *    gives it to the frame around, ls_keep makes it yours until ls_drop.
  *
  * 3. Read values with ls_copy_out, ls_map or, for one element, ls_to_float.
@@ -177,7 +178,8 @@ LS_API ls_tensor *ls_import(const ls_tensor *t);
  * ever was. */
 LS_API void ls_memory(size_t *now, size_t *peak);
 
-/* LS_FRAME { ... }: a block with a frame of its own. */
+/* LS_FRAME { ... }: a block with a frame of its own. A tensor used after its frame
+ * is refused, as long as its memory was not needed again (hundreds of frames). */
 #if defined(__cplusplus)
 } /* extern "C" */
 namespace ls {

@@ -13,7 +13,8 @@
  *
  * An optimizer keeps its slots (Adam's moments) for as long as it lives. It
  * takes the gradients as TensorFlow's Keras optimizers do: same formulas, same
- * defaults.
+ * defaults. A sparse gradient counts as the dense one it stands for: every row of
+ * the table is updated, at the price of every row.
  */
 #ifndef LOCKSTEP_TRAIN_H
 #define LOCKSTEP_TRAIN_H
@@ -25,13 +26,16 @@ LS_BEGIN_DECLS
 
 typedef struct ls_optimizer ls_optimizer;
 
-/* Zero means default; to ask for zero itself, give -1. */
+/* Zero means default; to ask for zero itself, give -1. The macros are for C;
+ * elsewhere start from the _init function. */
 typedef struct ls_sgd_options {
     size_t size;
     double rate; /* 0.01 */
 } ls_sgd_options;
 LS_API void ls_sgd_init(ls_sgd_options *options);
+#ifndef __cplusplus
 #define LS_SGD(...) (&(ls_sgd_options){ .size = sizeof(ls_sgd_options), __VA_ARGS__ })
+#endif
 
 typedef struct ls_adam_options {
     size_t size;
@@ -41,7 +45,9 @@ typedef struct ls_adam_options {
     double epsilon; /* 1e-7 */
 } ls_adam_options;
 LS_API void ls_adam_init(ls_adam_options *options);
+#ifndef __cplusplus
 #define LS_ADAM(...) (&(ls_adam_options){ .size = sizeof(ls_adam_options), __VA_ARGS__ })
+#endif
 
 /* NULL options: all defaults. */
 LS_API ls_optimizer *ls_sgd(const ls_sgd_options *options);
@@ -56,7 +62,8 @@ LS_API double ls_rate(const ls_optimizer *optimizer);
 LS_API int64_t ls_iterations(const ls_optimizer *optimizer);
 
 /* Gradients of `loss` with respect to the trainable ones of `variables`, then
- * one update. Stops the tape. On failure no variable has changed. */
+ * one update. Stops the tape. LS_INVALID when the loss depends on none of them
+ * (computed before the tape was opened, say). On failure no variable has changed. */
 LS_API ls_status ls_minimize(ls_optimizer *optimizer, ls_tape *tape, ls_tensor *loss,
                              int count, ls_variable *const *variables);
 

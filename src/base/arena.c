@@ -1,7 +1,8 @@
 /*
  * Bump allocation in chunks. Invariant: `used` counts into the newest chunk
- * only; older chunks are full. Only chunks of the common size are kept in
- * stock, and at most STOCK of them.
+ * only; older chunks are full. Only chunks of the common size are kept in stock:
+ * a queue of at most STOCK of them, from which chunks are taken only when it is
+ * full, the oldest first.
  */
 #include "base/arena.h"
 
@@ -11,8 +12,10 @@
 
 #include "base/status.h"
 
-#define CHUNK_BYTES ((size_t)16 << 10)
-#define STOCK 16
+/* Small chunks, so that a small frame touches little of the stock's 2 MiB. */
+#define CHUNK_BYTES ((size_t)4 << 10)
+#define STOCK 512
+#define RUBBISH 0xDD
 
 typedef struct ls__chunk {
     struct ls__chunk *next;
@@ -20,19 +23,33 @@ typedef struct ls__chunk {
     _Alignas(16) char data[];
 } ls__chunk;
 
-static _Thread_local ls__chunk *stock;
+static _Thread_local ls__chunk *oldest, *newest;
 static _Thread_local int stocked;
+
+static ls__chunk *take_oldest(void)
+{
+    ls__chunk *chunk = oldest;
+    oldest = chunk->next;
+    stocked--;
+    return chunk;
+}
+
+static void put_newest(ls__chunk *chunk)
+{
+    chunk->next = NULL;
+    if (stocked++ == 0)
+        oldest = chunk;
+    else
+        newest->next = chunk;
+    newest = chunk;
+}
 
 static ls__chunk *chunk_new(size_t bytes)
 {
     if (bytes <= CHUNK_BYTES) {
         bytes = CHUNK_BYTES;
-        if (stock) {
-            ls__chunk *chunk = stock;
-            stock = chunk->next;
-            stocked--;
-            return chunk;
-        }
+        if (stocked == STOCK)
+            return take_oldest();
     }
     ls__chunk *chunk = bytes <= SIZE_MAX - sizeof *chunk ? malloc(sizeof *chunk + bytes) : NULL;
     if (!chunk) {
@@ -74,26 +91,24 @@ char *ls__arena_string(ls__arena *arena, const char *text)
 
 void ls__arena_clear(ls__arena *arena)
 {
+    size_t used = arena->used;
     while (arena->chunks) {
         ls__chunk *chunk = arena->chunks;
         arena->chunks = chunk->next;
-        if (chunk->bytes == CHUNK_BYTES && stocked < STOCK) {
-            chunk->next = stock;
-            stock = chunk;
-            stocked++;
-        } else {
+        memset(chunk->data, RUBBISH, used);
+        used = CHUNK_BYTES; /* the older ones are full */
+        if (chunk->bytes == CHUNK_BYTES && stocked < STOCK)
+            put_newest(chunk);
+        else
             free(chunk);
-        }
+        if (arena->chunks && arena->chunks->bytes < used)
+            used = arena->chunks->bytes;
     }
     arena->used = 0;
 }
 
 void ls__arena_thread_end(void)
 {
-    while (stock) {
-        ls__chunk *next = stock->next;
-        free(stock);
-        stock = next;
-    }
-    stocked = 0;
+    while (stocked > 0)
+        free(take_oldest());
 }

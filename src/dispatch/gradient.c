@@ -296,10 +296,13 @@ static ls_status backward(slots *values, size_t begin, size_t end, int n_xs, ls_
     return LS_OK;
 }
 
-static ls_status collect(const slots *values, int n_xs, ls_tensor *const *xs, ls_tensor **out)
+static ls_status collect(const slots *values, int n_xs, ls_tensor *const *xs, ls_tensor **out,
+                         int *connected)
 {
+    *connected = 0;
     for (int i = 0; i < n_xs; i++) {
         ls_tensor *gradient = slot_of(values, xs[i]->id)->gradient;
+        *connected += gradient != NULL;
         out[i] = gradient ? ls_import(on(xs[i]->device, gradient)) : filled_like(xs[i], 0);
         if (!out[i])
             return ls_error_pending();
@@ -334,9 +337,10 @@ static ls_status check_seeds(int n, ls_tensor *const *ys, ls_tensor *const *seed
 }
 
 ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor *const *seeds,
-                        int n_xs, ls_tensor *const *xs, ls_tensor **out)
+                        int n_xs, ls_tensor *const *xs, ls_tensor **out, int *connected)
 {
     size_t begin, end;
+    int unasked;
     ls_status st = ls__tape_range(tape, "ls_gradient", &begin, &end);
     if (!st)
         st = check_float("y", n_ys, ys);
@@ -361,7 +365,7 @@ ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor
     if (!st)
         st = backward(&values, begin, end, n_xs, xs);
     if (!st)
-        st = collect(&values, n_xs, xs, out);
+        st = collect(&values, n_xs, xs, out, connected ? connected : &unasked);
     slots_free(&values);
     return st;
 }
@@ -371,7 +375,7 @@ ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor
 ls_tensor *ls_gradient(ls_tape *tape, ls_tensor *y, ls_tensor *x)
 {
     ls_tensor *out;
-    return ls__gradients(tape, 1, &y, NULL, 1, &x, &out) ? NULL : out;
+    return ls__gradients(tape, 1, &y, NULL, 1, &x, &out, NULL) ? NULL : out;
 }
 
 static ls_tensor **leaves(const ls_value *v)
@@ -389,7 +393,7 @@ ls_value *ls_gradients_from(ls_tape *tape, ls_value *ys, ls_value *seeds, ls_val
     if (!y || !s || !x || !out)
         return NULL;
     int n = ls_leaf_count(xs);
-    return ls__gradients(tape, ls_leaf_count(ys), y, s, n, x, out) ? NULL : ls_pack(xs, n, out);
+    return ls__gradients(tape, ls_leaf_count(ys), y, s, n, x, out, NULL) ? NULL : ls_pack(xs, n, out);
 }
 
 ls_value *ls_gradients(ls_tape *tape, ls_value *ys, ls_value *xs)
@@ -398,7 +402,7 @@ ls_value *ls_gradients(ls_tape *tape, ls_value *ys, ls_value *xs)
     if (!y || !x || !out)
         return NULL;
     int n = ls_leaf_count(xs);
-    return ls__gradients(tape, ls_leaf_count(ys), y, NULL, n, x, out) ? NULL : ls_pack(xs, n, out);
+    return ls__gradients(tape, ls_leaf_count(ys), y, NULL, n, x, out, NULL) ? NULL : ls_pack(xs, n, out);
 }
 
 ls_status ls__gradient_of_backward(ls_grad *g, int n, ls__forward_fn forward)
@@ -410,7 +414,7 @@ ls_status ls__gradient_of_backward(ls_grad *g, int n, ls__forward_fn forward)
     for (int i = 0; i <= n; i++)
         xs[i] = ls_identity(ls_grad_input(g, i));
     ls_tensor *y = forward(xs, ls_grad_attrs(g));
-    ls_status st = ls__gradients(tape, 1, &y, &xs[n], n, xs, first);
+    ls_status st = ls__gradients(tape, 1, &y, &xs[n], n, xs, first, NULL);
     int n_ys = 0;
     for (int i = 0; i < n && !st; i++)
         if (ls_grad_arrived(g, i)) {
@@ -418,7 +422,7 @@ ls_status ls__gradient_of_backward(ls_grad *g, int n, ls__forward_fn forward)
             seeds[n_ys++] = ls_grad_output(g, i);
         }
     if (!st)
-        st = ls__gradients(tape, n_ys, ys, seeds, n + 1, xs, second);
+        st = ls__gradients(tape, n_ys, ys, seeds, n + 1, xs, second, NULL);
     for (int i = 0; i <= n && !st; i++)
         if (ls_grad_wanted(g, i))
             st = ls_grad_give(g, i, second[i]);

@@ -15,9 +15,10 @@ ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs,
                         ls_tensor *const *inputs, int n_outputs, ls_tensor *const *outputs);
 
 /* The gradients of sum_i <ys[i], seeds[i]> with respect to xs; a NULL seed
- * stands for ones. Writes handles of the innermost frame to `out`. */
+ * stands for ones. Writes handles of the innermost frame to `out`, and how many of
+ * the xs some y depends on to `connected` (which may be NULL). */
 ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor *const *seeds,
-                        int n_xs, ls_tensor *const *xs, ls_tensor **out);
+                        int n_xs, ls_tensor *const *xs, ls_tensor **out, int *connected);
 
 /* ---- the log, between tape.c (which writes it) and gradient.c (which reads it) -- */
 

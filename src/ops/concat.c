@@ -174,7 +174,8 @@ static ls_tensor *join(const ls_op *op, int count, ls_tensor *const *xs, int axi
     axis_attrs attrs = { .axis = axis };
     ls_tensor *y = NULL;
     if (count < 1 || !xs) {
-        ls__fail(LS_INVALID, "%s: %d tensors, wants at least one", op->name, xs ? count : 0);
+        ls__fail(LS_INVALID, "%s: %d tensors in %s, wants at least one", op->name, count,
+                 xs ? "a list" : "NULL");
         return NULL;
     }
     return ls__call(op, &attrs, count, xs, 0, NULL, &y) ? NULL : y;

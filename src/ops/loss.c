@@ -35,7 +35,7 @@ static ls_status want_rows(const ls_call *c, int count)
     for (int i = 1; i < count && !st; i++) {
         st = ls__want_same_dtype(c, 0, i);
         if (!st && !ls__spec_same_shape(c->in[0], c->in[i]))
-            st = ls_call_fail(c, LS_SHAPE, "inputs 0 and %d differ in shape", i);
+            st = ls_call_fail(c, LS_SHAPE, "inputs 0 and %d differ in shape, and do not broadcast", i);
     }
     return st;
 }

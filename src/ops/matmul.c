@@ -49,8 +49,11 @@ static ls_status matmul_shape(ls_call *c)
     matrix(c->in[0], t->transpose_a, &m, &k);
     matrix(c->in[1], t->transpose_b, &k2, &n);
     if (k != k2)
-        return ls_call_fail(c, LS_SHAPE, "a matrix of %lld x %lld times one of %lld x %lld",
-                            (long long)m, (long long)k, (long long)k2, (long long)n);
+        return ls__hint(ls_call_fail(c, LS_SHAPE,
+                                     "%lld columns times %lld rows (%lld x %lld by %lld x %lld)",
+                                     (long long)k, (long long)k2, (long long)m, (long long)k,
+                                     (long long)k2, (long long)n),
+                        "the inner sizes must be equal; ls_matmul_t takes a matrix transposed");
     ls__spec a = batch_of(c->in[0]), b = batch_of(c->in[1]), out;
     st = ls__want_broadcast(c, &a, &b, &out);
     if (st)

@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ls__worker {
     pthread_t thread;
+    pid_t process; /* a child that fork() made has no such thread */
     pthread_mutex_t turn; /* callers queue here */
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t changed;
@@ -76,6 +78,7 @@ ls_status ls__worker_start(const char *name, int core, ls__worker **out)
     pthread_mutex_init(&w->turn, NULL);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
+    w->process = getpid();
     int error = start_pinned(w, core);
     if (error) {
         pthread_cond_destroy(&w->changed);
@@ -95,6 +98,10 @@ ls_status ls__worker_start(const char *name, int core, ls__worker **out)
 
 ls_status ls__worker_run(ls__worker *w, ls__job job, void *user)
 {
+    if (w->process != getpid())
+        return ls__hint(ls__fail(LS_STATE, "this process was forked: its devices' threads are in "
+                                           "the parent"),
+                        "exec after fork, or fork before the first use of a device");
     if (pthread_equal(pthread_self(), w->thread))
         return job(user);
     pthread_mutex_lock(&w->turn);

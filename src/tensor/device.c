@@ -158,7 +158,8 @@ static ls_status run_there(void *user)
 {
     device_job *job = user;
     ls__device *before = ls__device_use(job->device);
-    ls_status st = job->fn(job->user);
+    ls_status st = LS_NO_MEMORY;
+    LS_FRAME st = job->fn(job->user); /* the thread never ends: nothing else frees what it makes */
     ls__device_use(before);
     return st;
 }

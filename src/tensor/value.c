@@ -12,6 +12,8 @@
 #include "tensor/tensor.h"
 
 struct ls_value {
+    uint32_t live; /* LS__LIVE until its frame closes */
+    int depth;     /* of the nest below it */
     ls_value_kind kind;
     bool kept; /* by ls_value_keep: no frame owns it */
     int count;
@@ -37,7 +39,7 @@ static ls_value *node(alloc_fn alloc, ls_value_kind kind, int count)
     ls_value *v = alloc(sizeof *v);
     if (!v)
         return NULL;
-    *v = (ls_value){ .kind = kind, .kept = alloc == heap_alloc, .count = count };
+    *v = (ls_value){ .live = LS__LIVE, .kind = kind, .kept = alloc == heap_alloc, .count = count };
     if (kind != LS_LEAF)
         v->items = alloc(sizeof *v->items * entries);
     if (kind == LS_DICT)
@@ -54,17 +56,20 @@ static ls_value *node(alloc_fn alloc, ls_value_kind kind, int count)
 
 static ls_status check(const char *who, const ls_value *v)
 {
-    if (v)
+    if (v && v->live == LS__LIVE)
         return LS_OK;
     if (ls_error_pending())
         return ls_error_pending();
-    return ls__fail(LS_INVALID, "%s: the value is NULL", who);
+    if (!v)
+        return ls__fail(LS_INVALID, "%s: the value is NULL", who);
+    return ls__hint(ls__fail(LS_INVALID, "%s: the value's frame has closed", who),
+                    "use ls_value_hand_up or ls_value_keep to take a value out of its frame");
 }
 
 static ls_status check_count(const char *who, int count, const void *array)
 {
     if (count < 0 || (count > 0 && !array))
-        return ls__fail(LS_INVALID, "%s: %d entries at %p", who, count, array);
+        return ls__fail(LS_INVALID, "%s: %d entries in %s", who, count, array ? "a list" : "NULL");
     return LS_OK;
 }
 
@@ -99,6 +104,8 @@ static ls_status fill(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor
 static ls_value *copy(alloc_fn alloc, const ls_value *v, leaf_fn leaf, ls_tensor *const **tensors)
 {
     ls_value *out = node(alloc, v->kind, v->count);
+    if (out)
+        out->depth = v->depth;
     if (!out || fill(alloc, v, leaf, tensors, out) == LS_OK)
         return out;
     if (out->kept)
@@ -116,6 +123,17 @@ static ls_tensor *same_value(ls_tensor *t)
 static ls_value *in_frame(ls_value *v)
 {
     return v->kept ? copy(ls__frame_alloc, v, same_value, NULL) : v;
+}
+
+/* Walks are recursive: a nest has a bottom in reach of the stack. */
+static ls_status count_depth(const char *who, ls_value *v, const ls_value *item)
+{
+    enum { DEEPEST = 1000 };
+    if (item->depth + 1 > v->depth)
+        v->depth = item->depth + 1;
+    if (v->depth > DEEPEST)
+        return ls__fail(LS_INVALID, "%s: a nest deeper than %d", who, DEEPEST);
+    return LS_OK;
 }
 
 /* ---- making ------------------------------------------------------------------- */
@@ -141,7 +159,7 @@ ls_value *ls_list(int count, ls_value *const *items)
     ls_value *v = node(ls__frame_alloc, LS_LIST, count);
     for (int i = 0; v && i < count; i++) {
         v->items[i] = in_frame(items[i]);
-        if (!v->items[i])
+        if (!v->items[i] || count_depth("ls_list", v, items[i]))
             return NULL;
     }
     return v;
@@ -156,6 +174,7 @@ ls_value *ls_tensors(int count, ls_tensor *const *tensors)
         v->items[i] = ls_leaf(tensors[i]);
         if (!v->items[i])
             return NULL;
+        v->depth = 1;
     }
     return v;
 }
@@ -187,7 +206,8 @@ ls_value *ls_dict(int count, const char *const *keys, ls_value *const *items)
         return NULL;
     ls_value *v = node(ls__frame_alloc, LS_DICT, count);
     for (int i = 0; v && i < count; i++)
-        if (check("ls_dict", items[i]) || dict_insert(v, i, keys[i], items[i]))
+        if (check("ls_dict", items[i]) || dict_insert(v, i, keys[i], items[i]) ||
+            count_depth("ls_dict", v, items[i]))
             return NULL;
     return v;
 }
@@ -196,12 +216,12 @@ ls_value *ls_dict(int count, const char *const *keys, ls_value *const *items)
 
 ls_value_kind ls_kind_of(const ls_value *v)
 {
-    return v ? v->kind : (ls_value_kind)0;
+    return v && v->live == LS__LIVE ? v->kind : (ls_value_kind)0;
 }
 
 int ls_length(const ls_value *v)
 {
-    return v ? v->count : 0;
+    return v && v->live == LS__LIVE ? v->count : 0;
 }
 
 static const char *kind_name(ls_value_kind kind)
@@ -276,8 +296,10 @@ ls_tensor *ls_item(const ls_value *v, int index)
 
 int ls_leaf_count(const ls_value *v)
 {
-    if (!v || v->kind == LS_LEAF)
-        return v ? 1 : 0;
+    if (!v || v->live != LS__LIVE)
+        return 0;
+    if (v->kind == LS_LEAF)
+        return 1;
     int count = 0;
     for (int i = 0; i < v->count; i++)
         count += ls_leaf_count(v->items[i]);
@@ -341,6 +363,12 @@ void ls_value_drop(ls_value *kept)
 {
     if (!kept)
         return;
+    if (kept->live != LS__LIVE || !kept->kept) {
+        ls__hint(ls__fail(LS_INVALID, "ls_value_drop: this value was not kept"),
+                 "values of a frame go with it");
+        return;
+    }
+    kept->live = LS__DEAD;
     if (kept->kind == LS_LEAF)
         ls_drop(kept->tensor);
     else

@@ -269,7 +269,7 @@ static ls_status check_lists(const char *who, const ls_optimizer *o, int count, 
 {
     ls_status st = check_optimizer(who, o);
     if (!st && (count < 0 || (count > 0 && (!a || !b))))
-        st = ls__fail(LS_INVALID, "%s: %d variables at %p", who, count, b);
+        st = ls__fail(LS_INVALID, "%s: %d variables in %s", who, count, b ? "a list" : "NULL");
     return st;
 }
 
@@ -303,7 +303,15 @@ static ls_status minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int c
         if (!values[n++])
             return ls_error_pending();
     }
-    ls_status st = ls__gradients(tape, 1, &loss, NULL, n, values, gradients);
+    int connected = 0;
+    ls_status st = ls__check_tensor("ls_minimize", "loss", loss);
+    if (!st)
+        st = ls__gradients(tape, 1, &loss, NULL, n, values, gradients, &connected);
+    if (!st && n > 0 && connected == 0)
+        st = ls__hint(ls__fail(LS_INVALID, "ls_minimize: the loss depends on none of the %d "
+                                           "trainable variables", n),
+                      "compute it after ls_tape_open from ls_read of them, and write them only "
+                      "after ls_minimize");
     return st ? st : apply(o, n, gradients, trained);
 }
 
@@ -311,6 +319,8 @@ ls_status ls_minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count
                       ls_variable *const *variables)
 {
     ls_status st = check_lists("ls_minimize", o, count, variables, variables);
+    if (!st && !tape && !ls_error_pending())
+        st = ls__fail(LS_INVALID, "ls_minimize: the tape is NULL");
     if (!st)
         st = ls_tape_stop(tape);
     if (!st) {
