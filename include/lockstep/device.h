@@ -36,13 +36,15 @@ LS_API const char *ls_device_current(void);
 /* The cores of this process that CPU devices share. */
 LS_API int ls_cpu_cores(void);
 
-/* Threads one CPU device computes with (1). Part of the result: sums over many
- * threads round differently. Applies to the calling thread. */
+/* Threads that kernels called from this thread compute with (1). Part of the
+ * result: sums over many threads round differently. They are OpenMP's: its number
+ * for the calling thread is set to this, and its threads flush denormals. */
 LS_API ls_status ls_device_threads(int threads);
 
 /* Runs fn(user) on the device's own pinned thread, with the device as that
  * thread's and in a frame, and waits for it: what it makes goes when it returns,
- * ls_keep aside. An error left pending there moves to the calling thread. After
+ * ls_keep aside. An error left pending there moves to the calling thread and fails
+ * the call. After
  * fork() the child has no such threads: LS_STATE. */
 LS_API ls_status ls_device_run(const char *name, ls_status (*fn)(void *user), void *user);
 

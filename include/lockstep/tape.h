@@ -53,7 +53,8 @@ LS_API ls_tensor *ls_stop_gradient(ls_tensor *x);
 /* A gradient may be sparse: rows of a table, named by index, the rest zero
  * (what ls_embedding gives). Operators take it as the dense tensor it stands
  * for; these look inside. ls_sparse_rows and ls_sparse_values of a dense
- * tensor fail with LS_INVALID. Rows may repeat; they add up in order. */
+ * tensor fail with LS_INVALID. Rows may repeat; they add up in order, those of an
+ * earlier lookup in the program before those of a later one. */
 LS_API ls_tensor *ls_sparse(ls_tensor *rows, ls_tensor *values, int64_t table_rows);
 LS_API bool ls_is_sparse(const ls_tensor *t);
 LS_API ls_tensor *ls_sparse_rows(const ls_tensor *t);

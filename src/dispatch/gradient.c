@@ -159,16 +159,17 @@ ls_status ls_grad_give(ls_grad *g, int i, ls_tensor *gradient)
 
 /* ---- the pass -------------------------------------------------------------------- */
 
-/* a + b; two sparse ones stay sparse, their rows in order of arrival. */
+/* `a` came first on the way back, so `b` is of an earlier call. Two sparse ones
+ * stay sparse, their rows in the order of the program. */
 static ls_tensor *sum_of(ls_tensor *a, ls_tensor *b)
 {
     if (!ls_is_sparse(a) || !ls_is_sparse(b))
         return ls_add(a, b);
-    ls_tensor *rows[] = { ls_sparse_rows(a), ls_sparse_rows(b) };
+    ls_tensor *rows[] = { ls_sparse_rows(b), ls_sparse_rows(a) };
     if (ls_dtype_of(rows[0]) != ls_dtype_of(rows[1]))
         for (int i = 0; i < 2; i++)
             rows[i] = ls_cast(rows[i], LS_I64);
-    ls_tensor *values[] = { ls_sparse_values(a), ls_sparse_values(b) };
+    ls_tensor *values[] = { ls_sparse_values(b), ls_sparse_values(a) };
     return ls_sparse(ls_concat(2, rows, 0), ls_concat(2, values, 0), a->spec.dims[0]);
 }
 

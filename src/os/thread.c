@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,15 +134,18 @@ void ls__worker_stop(ls__worker *w)
     free(w);
 }
 
+enum { MOST_HOOKS = 4 };
+
 static pthread_key_t end_key;
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;
-static void (*_Atomic end_fn)(void); /* threads that set it set the same */
+static _Thread_local void (*hooks[MOST_HOOKS])(void);
+static _Thread_local int n_hooks;
 
 static void thread_ended(void *unused)
 {
     (void)unused;
-    void (*fn)(void) = atomic_load_explicit(&end_fn, memory_order_relaxed);
-    fn();
+    while (n_hooks > 0)
+        hooks[--n_hooks]();
 }
 
 static void make_end_key(void)
@@ -153,7 +155,20 @@ static void make_end_key(void)
 
 void ls__at_thread_end(void (*fn)(void))
 {
-    atomic_store_explicit(&end_fn, fn, memory_order_relaxed);
+    for (int i = 0; i < n_hooks; i++)
+        if (hooks[i] == fn)
+            return;
+    if (n_hooks == MOST_HOOKS)
+        return;
+    hooks[n_hooks++] = fn;
     pthread_once(&end_once, make_end_key);
-    pthread_setspecific(end_key, &end_key); /* any non-NULL value arms the hook */
+    pthread_setspecific(end_key, &end_key); /* any non-NULL value arms the key */
+}
+
+_Static_assert(sizeof(pthread_once_t) == sizeof(ls__once) && PTHREAD_ONCE_INIT == 0,
+               "ls__once is a pthread_once_t");
+
+void ls__call_once(ls__once *once, void (*fn)(void))
+{
+    pthread_once((pthread_once_t *)&once->state, fn);
 }

@@ -22,8 +22,15 @@ ls_status ls__worker_run(ls__worker *worker, ls__job job, void *user);
 /* Waits for the job in hand, ends the thread and frees the worker. */
 void ls__worker_stop(ls__worker *worker);
 
-/* Calls `fn` when the calling thread ends (not at the end of the process).
- * Once per thread and process-wide function: the last one given wins. */
+/* Calls `fn` when the calling thread ends (not at the end of the process): once,
+ * however often it is given; at most four functions a thread, the last first. */
 void ls__at_thread_end(void (*fn)(void));
+
+/* Calls `fn` in the first thread that comes; all return after it has. A flag starts
+ * as zeros. */
+typedef struct ls__once {
+    int state;
+} ls__once;
+void ls__call_once(ls__once *once, void (*fn)(void));
 
 #endif

@@ -170,8 +170,12 @@ ls_status ls_device_run(const char *name, ls_status (*fn)(void *), void *user)
     if (!fn)
         return ls__fail(LS_INVALID, "ls_device_run: fn is NULL");
     ls_status st = ls__device_find(name, &device);
+    if (st)
+        return st;
     device_job job = { device, fn, user };
-    return st ? st : device->table->run(device, run_there, &job);
+    ls_status before = ls_error_pending();
+    st = device->table->run(device, run_there, &job);
+    return st || before ? st : ls_error_pending(); /* an unread error fails the call */
 }
 
 ls_tensor *ls_copy_to(ls_tensor *t, const char *name)

@@ -8,18 +8,20 @@
  */
 #include "kernels/cpu/dnnl_engine.h"
 
+#include "base/fpu.h"
 #include "kernels/isa_select.h"
+#include "os/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-/* oneDNN runs on libgomp here; a build of it on another runtime has no such symbol. */
+/* oneDNN runs on libgomp here; a build of it on another runtime has no such symbols. */
 extern void omp_set_num_threads(int) __attribute__((weak));
+extern void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned) __attribute__((weak));
 
 enum { SETS = 64, WAYS = 4 };
 
@@ -40,11 +42,9 @@ typedef struct thread_state {
     entry cache[SETS][WAYS];
 } thread_state;
 
-static once_flag started = ONCE_FLAG_INIT;
+static ls__once started;
 static dnnl_engine_t engine;
 static bool avx512;
-static tss_t state_key;
-static bool have_key;
 static _Thread_local thread_state *state;
 
 /* A hypervisor that shows AMX but hides its tile palette makes oneDNN's bf16
@@ -67,9 +67,11 @@ static bool amx_is_broken(void)
 #endif
 }
 
-static void free_state(void *opaque)
+static void free_state(void)
 {
-    thread_state *s = opaque;
+    thread_state *s = state;
+    if (!s)
+        return;
     for (int i = 0; i < SETS * WAYS; i++)
         ls__dnnl_plan_release(s->cache[i / WAYS][i % WAYS].plan);
     for (int i = 0; i < LS__DNNL_SLOTS; i++)
@@ -90,14 +92,13 @@ static void start(void)
         dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
     unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
     avx512 = (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
-    have_key = tss_create(&state_key, free_state) == thrd_success;
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
         engine = NULL;
 }
 
 dnnl_engine_t ls__dnnl_engine(void)
 {
-    call_once(&started, start);
+    ls__call_once(&started, start);
     return engine;
 }
 
@@ -121,9 +122,16 @@ static thread_state *this_thread(void)
         ls__fail_memory("oneDNN's state of a thread", sizeof *s);
         return NULL;
     }
-    if (have_key)
-        tss_set(state_key, s);
+    ls__at_thread_end(free_state);
     return state = s;
+}
+
+/* Kernels' floating-point state for OpenMP's threads too: they have whatever was
+ * set when the pool was made. The calling thread's is set around each kernel. */
+static void set_state(void *unused)
+{
+    (void)unused;
+    ls__fpu_enter();
 }
 
 ls_status ls__dnnl_enter(int threads, dnnl_stream_t *out)
@@ -134,6 +142,11 @@ ls_status ls__dnnl_enter(int threads, dnnl_stream_t *out)
     if (s->omp_threads != threads && omp_set_num_threads)
         omp_set_num_threads(threads);
     s->omp_threads = threads;
+    if (threads > 1 && GOMP_parallel) {
+        uint64_t mine = ls__fpu_enter();
+        GOMP_parallel(set_state, NULL, (unsigned)threads, 0);
+        ls__fpu_leave(mine);
+    }
     *out = s->stream;
     return LS_OK;
 }
