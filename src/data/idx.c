@@ -119,7 +119,9 @@ static ls_tensor *read_body(ls__reader *r, const char *path)
 ls_tensor *ls_read_idx(const char *path)
 {
     ls__reader *r;
-    if (ls__reader_open(path, &r))
+    if (!path)
+        ls__fail(LS_INVALID, "ls_read_idx: the path is NULL");
+    if (!path || ls__reader_open(path, &r))
         return NULL;
     ls_tensor *t = read_body(r, path);
     ls__reader_close(r);

@@ -100,6 +100,8 @@ ls_status ls_call_fail(const ls_call *c, ls_status status, const char *format, .
     for (int i = 0; i < c->n_inputs && at < (int)sizeof inputs - 1; i++)
         at += snprintf(inputs + at, sizeof inputs - (size_t)at, "%s%s", i ? ", " : "",
                        ls__spec_text(c->in[i]));
+    if (c->n_inputs == 0)
+        return ls__fail(status, "%s: %s", c->op->name, what);
     return ls__fail(status, "%s: %s; given (%s)", c->op->name, what, inputs);
 }
 
@@ -113,8 +115,9 @@ ls_status ls__want_dtype(const ls_call *c, int input, unsigned set)
     for (int d = LS_F32, at = 0; d <= LS_BYTES; d++)
         if (set & LS__BIT(d))
             at += snprintf(names + at, sizeof names - (size_t)at, " %s", ls_dtype_name((ls_dtype)d));
-    return ls_call_fail(c, LS_SHAPE, "input %d is %s, wants one of%s", input,
-                        ls_dtype_name(c->in[input]->dtype), names);
+    return ls_call_fail(c, LS_SHAPE, "input %d is %s, wants%s%s", input,
+                        ls_dtype_name(c->in[input]->dtype), set & (set - 1) ? " one of" : "",
+                        names);
 }
 
 ls_status ls__want_same_dtype(const ls_call *c, int a, int b)

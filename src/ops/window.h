@@ -19,11 +19,13 @@ static inline ls_status ls__place_windows(const ls_call *c, const char *axis, in
                                           int64_t padding, ls__window *w)
 {
     *w = (ls__window){ .out = 0 };
-    if (stride < 1 || dilation < 1 || size < 1)
+    if (dilation < 1) /* pools have none */
+        return ls_call_fail(c, LS_INVALID, "dilation %lld of the %s must be at least 1",
+                            (long long)dilation, axis);
+    if (stride < 1 || size < 1)
         return ls_call_fail(c, LS_INVALID,
-                            "window %lld, stride %lld, dilation %lld of the %s: all must be at "
-                            "least 1",
-                            (long long)size, (long long)stride, (long long)dilation, axis);
+                            "window %lld, stride %lld of the %s: both must be at least 1",
+                            (long long)size, (long long)stride, axis);
     if (stride > INT32_MAX || dilation > INT32_MAX || size > INT32_MAX || in > INT32_MAX)
         return ls_call_fail(c, LS_INVALID, "a %s, window, stride or dilation above 2^31 - 1", axis);
     if (padding != LS_VALID && padding != LS_SAME)
