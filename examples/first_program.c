@@ -1,0 +1,27 @@
+#include <lockstep.h>
+#include <stdio.h>
+
+int main(void)
+{
+    ls_tensor *x = ls_from(LS_F32, LS_DIMS(4, 1), (float[]){ 0, 1, 2, 3 });
+    ls_tensor *y = ls_from(LS_F32, LS_DIMS(4, 1), (float[]){ 1, 3, 5, 7 });
+    ls_variable *w = ls_variable_new("w", ls_zeros(LS_F32, LS_DIMS(1, 1)), true);
+    ls_variable *b = ls_variable_new("b", ls_zeros(LS_F32, LS_DIMS(1)), true);
+    ls_optimizer *sgd = ls_sgd(LS_SGD(.rate = 0.1));
+
+    for (int step = 0; step < 200; step++)
+        LS_FRAME {                                      // frees what the step makes
+            ls_tape *tape = ls_tape_open();
+            ls_tensor *guess = ls_dense(x, ls_read(w), ls_read(b));
+            ls_tensor *loss = ls_mean(ls_mse(guess, y), LS_ALL_AXES, false);
+            ls_minimize(sgd, tape, loss, 2, (ls_variable *[]){ w, b });
+        }
+    printf("y = %.2f x + %.2f\n", ls_to_float(ls_read(w)), ls_to_float(ls_read(b)));
+
+    ls_optimizer_free(sgd);
+    ls_variable_free(w);
+    ls_variable_free(b);
+    if (ls_error_pending())                             // one check for all of it
+        fprintf(stderr, "%s\n", ls_error_report());
+    return 0;
+}
