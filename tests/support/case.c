@@ -413,3 +413,29 @@ bool case_is_empty(const test_case *c)
             return true;
     return false;
 }
+
+int case_float_input(const test_case *c)
+{
+    for (int i = 0; i < c->n_in; i++)
+        if (ls_dtype_is_float(c->in[i].dtype))
+            return i;
+    return -1;
+}
+
+ls_dtype case_dtype(const test_case *c, int input)
+{
+    return c->n_in == 0 ? c->out[0].dtype : c->in[input < c->n_in ? input : 0].dtype;
+}
+
+bool case_same_shapes(const test_case *a, const test_case *b)
+{
+    int count = a->n_in ? a->n_in : a->n_out;
+    const case_tensor *x = a->n_in ? a->in : a->out, *y = b->n_in ? b->in : b->out;
+    if (a->n_in != b->n_in || (!a->n_in && a->n_out != b->n_out))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (x[i].rank != y[i].rank ||
+            memcmp(x[i].dims, y[i].dims, (size_t)x[i].rank * sizeof x[i].dims[0]) != 0)
+            return false;
+    return true;
+}

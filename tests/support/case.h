@@ -116,6 +116,9 @@ ls_value *case_run(const test_case *c, ls_tensor **inputs);
 bool case_has_function(const char *op);
 ls_value *case_call_function(const test_case *c, int count, ls_tensor *const *inputs);
 
+/* Their names, in the order of the list; NULL after the last. */
+const char *case_function_at(int i);
+
 /* What an attribute's text says. */
 int64_t case_to_int(const char *text);
 void case_to_ints(const char *text, ls_ints *out);
@@ -132,5 +135,24 @@ bool case_has_second(const test_case *c);
 
 /* Whether an input or output has no elements. */
 bool case_is_empty(const test_case *c);
+
+/* The first input of a float dtype, -1 when there is none; and the dtype of the
+ * case when that input is the one which counts (of its first output when it has no
+ * inputs). */
+int case_float_input(const test_case *c);
+ls_dtype case_dtype(const test_case *c, int input);
+
+/* Whether both give their operator tensors of the same shapes (and, where it
+ * takes none, get such). */
+bool case_same_shapes(const test_case *a, const test_case *b);
+
+/* ---- probing (case_probe.c) ------------------------------------------------- */
+
+/* Whether the operator takes the case's inputs when those of the dtype of `input`
+ * are ones of this dtype instead. */
+bool case_accepts(const test_case *c, int input, ls_dtype dtype);
+
+/* Whether `row` runs in the backward pass of the case, or in that of its gradient. */
+bool case_reaches(const test_case *c, const ls_op *row);
 
 #endif

@@ -125,6 +125,11 @@ CALL(matmul)
     return ta || tb ? ls_matmul_t(x[0], ta, x[1], tb) : ls_matmul(x[0], x[1]);
 }
 
+CALL(matmul_t)
+{
+    return ls_matmul_t(x[0], truth(c, "transpose_a"), x[1], truth(c, "transpose_b"));
+}
+
 CALL(dense)
 {
     (void)c;
@@ -336,11 +341,11 @@ static const function functions[] = {
     REDUCE(sum), REDUCE(mean), REDUCE(max), REDUCE(min), REDUCE(any), REDUCE(all),
     OTHER(1, argmax), OTHER(1, argmin), OTHER(1, cumsum), LIST(1, top_k),
 
-    OTHER(2, matmul), OTHER(3, dense), OTHER(3, attention), OTHER(2, conv2d),
-    OTHER(2, depthwise_conv2d), OTHER(1, max_pool2d), OTHER(1, avg_pool2d), ONE(global_avg_pool2d),
-    ONE(global_max_pool2d), LIST(3, batch_norm), OTHER(5, batch_norm_inference),
-    OTHER(3, layer_norm), OTHER(1, softmax), OTHER(1, log_softmax), TWO(sparse_softmax_xent),
-    TWO(softmax_xent), TWO(sigmoid_xent), TWO(mse),
+    OTHER(2, matmul), OTHER(2, matmul_t), OTHER(3, dense), OTHER(3, attention), OTHER(2, conv2d),
+    OTHER(2, depthwise_conv2d), OTHER(1, max_pool2d), OTHER(1, avg_pool2d),
+    ONE(global_avg_pool2d), ONE(global_max_pool2d), LIST(3, batch_norm),
+    OTHER(5, batch_norm_inference), OTHER(3, layer_norm), OTHER(1, softmax),
+    OTHER(1, log_softmax), TWO(sparse_softmax_xent), TWO(softmax_xent), TWO(sigmoid_xent), TWO(mse),
 
     OTHER(2, gather), TWO(embedding), OTHER(1, one_hot), OTHER(1, reshape), ONE(flatten_rows),
     OTHER(1, expand_dims), OTHER(1, squeeze), OTHER(1, transpose), OTHER(1, broadcast_to),
@@ -357,6 +362,11 @@ static const function *function_named(const char *name)
         if (!strcmp(functions[i].name, name))
             return &functions[i];
     return NULL;
+}
+
+const char *case_function_at(int i)
+{
+    return (size_t)i < sizeof functions / sizeof functions[0] ? functions[i].name : NULL;
 }
 
 bool case_has_function(const char *op)

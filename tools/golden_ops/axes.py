@@ -133,6 +133,24 @@ def matmul(o):
     o.case("zero_batch", fn, o.rand((0, 2, 3), "f32"), o.rand((3, 2), "f32"), attrs=at)
 
 
+@op("matmul_t")
+def matmul_t(o):
+    """The public function alone, which packs its flags itself."""
+    for ta in (False, True):
+        for tb in (False, True):
+            fn = lambda a, b: tf.linalg.matmul(a, b, transpose_a=ta, transpose_b=tb)
+            at = {"transpose_a": ta, "transpose_b": tb}
+            for name, batch, d in (("", (), "f64"), ("_f32", (2,), "f32")):
+                o.case("t%d%d%s" % (ta, tb, name), fn,
+                       o.rand(batch + ((4, 3) if ta else (3, 4)), d),
+                       o.rand(batch + ((2, 4) if tb else (4, 2)), d), attrs=at)
+    o.case("bf16", lambda a, b: tf.linalg.matmul(a, b, transpose_b=True), o.rand((2, 3), "bf16"),
+           o.rand((4, 3), "bf16"), attrs={"transpose_a": False, "transpose_b": True},
+           via_f32=True, tol=2e-2)
+    o.case("zero_rows", lambda a, b: tf.linalg.matmul(a, b, transpose_a=True), o.rand((3, 0)),
+           o.rand((3, 2)), attrs={"transpose_a": True, "transpose_b": False})
+
+
 @op("dense")
 def dense(o):
     def fn(x, w, b):

@@ -263,3 +263,8 @@ def scale_shift(o):
     o.case("f32", fn, o.rand((3, 5), "f32"), attrs={name: v})
     o.case("bf16", fn, o.rand((5,), "bf16"), attrs={name: v}, via_f32=True)
     o.case("zero_rows", fn, o.rand((0, 3)), attrs={name: v})
+    for d in ("i32", "i64", "u8"):
+        n = 3 if o.name == "scale" else 2
+        fn = (lambda x: x * tf.constant(n, x.dtype)) if o.name == "scale" else \
+            (lambda x: x + tf.constant(n, x.dtype))
+        o.case(d, fn, o.rand((2, 4), d, -9, 9), attrs={name: float(n)})

@@ -116,6 +116,9 @@ def global_pool(o):
     o.case("f32", fn, o.distinct((2, 3, 3, 3), "f32"))
     o.case("bf16", fn, o.distinct((1, 2, 2, 2), "bf16"), via_f32=True)
     o.case("zero_rows", fn, o.rand((0, 2, 2, 3)))
+    if "max" in o.name:
+        for d in ("i32", "i64", "u8"):
+            o.case(d, fn, o.distinct((1, 3, 2, 2), d))
 
 
 # ---- normalisation ----

@@ -76,6 +76,7 @@ def flatten_rows(o):
     o.case("cube", fn, o.rand((2, 3, 2)))
     o.case("matrix", fn, o.rand((2, 3), "f32"))
     o.case("zero_rows", fn, o.rand((0, 2, 3)))
+    movement(o, "four", fn, (2, 2, 1, 2), {})
 
 
 @op("expand_dims", "squeeze")
@@ -86,11 +87,13 @@ def expand_squeeze(o):
                    attrs={"axis": axis})
         o.case("scalar", lambda v: tf.expand_dims(v, 0), o.rand(()), attrs={"axis": 0})
         o.case("zero_rows", lambda v: tf.expand_dims(v, 1), o.rand((0, 2)), attrs={"axis": 1})
+        movement(o, "cube", lambda v: tf.expand_dims(v, 2), (2, 3, 2), {"axis": 2})
         return
     for axes in (None, [0], [-1], [0, 2]):
         o.case("axes_" + attr_text(axes).replace(",", "_"), lambda v: tf.squeeze(v, axes),
                o.rand((1, 3, 1)), attrs={"axes": axes})
     o.case("zero_rows", lambda v: tf.squeeze(v, [1]), o.rand((0, 1, 2)), attrs={"axes": [1]})
+    movement(o, "matrix", lambda v: tf.squeeze(v, [1]), (3, 1), {"axes": [1]})
 
 
 @op("transpose")
@@ -158,6 +161,7 @@ def split_sizes(o):
     o.case("last_axis", fn([2, 0, 1], -1), o.rand((2, 3), "f32"),
            attrs={"sizes": [2, 0, 1], "axis": -1})
     o.case("zero_rows", fn([1, 2], 1), o.rand((0, 3)), attrs={"sizes": [1, 2], "axis": 1})
+    movement(o, "columns", fn([2, 1], 1), (2, 3), {"sizes": [2, 1], "axis": 1})
 
 
 @op("slice")
@@ -244,6 +248,8 @@ def random_uniform(o):
     for d in FLOATS:
         o.case("zero_rows_" + d, lambda: tf.zeros([0, 3], tf.as_dtype(NUMPY[d])),
                attrs={"shape": [0, 3], "dtype": d, "low": 0.0, "high": 1.0})
+    o.case("only_vector", lambda: tf.fill([4], tf.constant(-2, tf.int64)),
+           attrs={"shape": [4], "dtype": "i64", "low": -2.0, "high": -1.0})
 
 
 @op("random_normal", "truncated_normal")
@@ -254,6 +260,8 @@ def random_normal(o):
                attrs={"shape": [2, 2], "dtype": d, "mean": 1.5, "stddev": 0.0})
         o.case("zero_rows_" + d, lambda: tf.zeros([2, 0], dtype),
                attrs={"shape": [2, 0], "dtype": d, "mean": 0.0, "stddev": 1.0})
+    o.case("certain_vector", lambda: tf.fill([5], tf.constant(-0.25, tf.float32)),
+           attrs={"shape": [5], "dtype": "f32", "mean": -0.25, "stddev": 0.0})
 
 
 @op("categorical")
@@ -266,6 +274,7 @@ def categorical(o):
     o.case("overwhelming", fn(5), edges("f32", [[-1000, 1000, 0]]), attrs=at(5), wrt=[])
     o.case("zero_rows", fn(2), o.rand((0, 3), "f32"), attrs=at(2), wrt=[])
     o.case("no_samples", fn(0), o.rand((2, 3), "f32"), attrs=at(0), wrt=[])
+    o.case("bf16", fn(3), edges("bf16", [[-1000, 0, 1000, 0]]), attrs=at(3), wrt=[])
 
 
 @op("dropout_mask")
@@ -274,9 +283,11 @@ def dropout_mask(o):
     for d in FLOATS:
         o.case("keeps_all_" + d, fn, o.rand((2, 3), d), attrs={"rate": 0.0}, wrt=[])
     o.case("zero_rows", fn, o.rand((0, 3)), attrs={"rate": 0.5}, wrt=[])
+    o.case("keeps_all_vector", fn, o.rand((7,), "f32"), attrs={"rate": 0.0}, wrt=[])
 
 
 @op("stop_gradient")
 def stop_gradient(o):
     movement(o, "matrix", tf.stop_gradient, (2, 3), {})
     o.case("zero_rows", tf.stop_gradient, o.rand((0, 3)))
+    o.case("vector", tf.stop_gradient, o.rand((4,), "f32"))
