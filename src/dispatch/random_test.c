@@ -287,6 +287,30 @@ static void dropout_and_its_gradient_agree(void **state)
     }
 }
 
+/* He's spread after the cut at two deviations of what is cut, which is wider. */
+static void he_normal_has_its_spread(void **state)
+{
+    (void)state;
+    static const int64_t fan_in[] = { 250, 8 };
+    for (int k = 0; k < 2; k++)
+        LS_FRAME {
+            ls_random_seed(5);
+            int64_t n = 100000;
+            const float *x = ls_map(ls_he_normal(LS_F32, LS_DIMS(fan_in[k], n / fan_in[k])));
+            assert_non_null(x);
+            double mean = 0, squares = 0, most = 0, want = sqrt(2 / (double)fan_in[k]);
+            for (int64_t i = 0; i < n; i++) {
+                mean += (double)x[i] / (double)n;
+                squares += (double)x[i] * (double)x[i] / (double)n;
+                most = fmax(most, fabs((double)x[i]));
+            }
+            double limit = 2 * want / 0.87962566103423978;
+            assert_true(fabs(sqrt(squares) / want - 1) < 0.03);
+            assert_true(fabs(mean) < 0.02 * want);
+            assert_true(most <= limit * (1 + 1e-6) && most > 0.99 * limit);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup(threads_do_not_share_a_stream, clean),
         cmocka_unit_test_setup(numbers_lie_where_they_should, clean),
         cmocka_unit_test_setup(dropout_and_its_gradient_agree, clean),
+        cmocka_unit_test_setup(he_normal_has_its_spread, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,6 +310,51 @@ static void gradient_with_respect_to_a_sparse_tensor(void **state)
     }
 }
 
+/* Lookups of one table add up as the program made them, like duplicates in one. */
+static void lookups_add_up_in_program_order(void **state)
+{
+    (void)state;
+    enum { LOOKUPS = 4, IDS = 50, ROWS = 7 };
+    LS_FRAME {
+        ls_tensor *t = ls_zeros(LS_F32, LS_DIMS(2));
+        ls_tensor *zero = rows_of(1, (int32_t[]){ 0 });
+        ls_tape *tape = ls_tape_open();
+        const double slopes[] = { 1e8, -1e8, 1 }; /* 1 in this order, 0 from behind */
+        ls_tensor *y = NULL;
+        for (int i = 0; i < 3; i++) {
+            ls_tensor *part = ls_scale(ls_embedding(t, zero), slopes[i]);
+            y = y ? ls_add(y, part) : part;
+        }
+        ls_tensor *g = ls_gradient(tape, y, t);
+        assert_true(ls_is_sparse(g));
+        holds(ls_sparse_values(g), 3, (float[]){ 1e8f, -1e8f, 1 });
+        holds(ls_densify(g), 2, (float[]){ 1, 0 });
+    }
+    LS_FRAME {
+        ls_tensor *t = ls_zeros(LS_F32, LS_DIMS(ROWS));
+        ls_tape *tape = ls_tape_open();
+        float want[ROWS] = { 0 };
+        ls_tensor *y = ls_scalar(LS_F32, 0);
+        uint32_t noise = 1;
+        for (int k = 0; k < LOOKUPS; k++) {
+            int32_t ids[IDS];
+            float slope[IDS];
+            for (int i = 0; i < IDS; i++) {
+                noise = noise * 1664525u + 1013904223u;
+                ids[i] = (int32_t)(noise >> 8) % ROWS;
+                slope[i] = (float)(int32_t)noise / (float)(1 << (noise >> 5 & 15));
+                want[ids[i]] += slope[i];
+            }
+            ls_tensor *rows = ls_embedding(t, rows_of(IDS, ids));
+            ls_tensor *part = ls_mul(rows, ls_from(LS_F32, LS_DIMS(IDS), slope));
+            y = ls_add(y, ls_sum(part, LS_ALL_AXES, false));
+        }
+        ls_tensor *g = ls_gradient(tape, y, t);
+        assert_true(ls_is_sparse(g));
+        holds(ls_densify(g), ROWS, want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +367,7 @@ int main(void)
         cmocka_unit_test_setup(ids_of_any_shape, clean),
         cmocka_unit_test_setup(gradient_of_a_sparse_gradient, clean),
         cmocka_unit_test_setup(gradient_with_respect_to_a_sparse_tensor, clean),
+        cmocka_unit_test_setup(lookups_add_up_in_program_order, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

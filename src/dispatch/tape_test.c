@@ -277,6 +277,25 @@ static void only_what_the_tape_saw(void **state)
     }
 }
 
+/* The outer tape runs on: what came before the inner one is a constant to it. */
+static void an_inner_tape_sees_its_own_part(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_tensor *x = number(3);
+        ls_tape *outer = ls_tape_open();
+        ls_tensor *y = ls_mul(x, x);
+        ls_tape *inner = ls_tape_open();
+        near(ls_gradient(inner, y, x), 0);
+        ls_tensor *z = ls_mul(y, x);
+        near(ls_gradient(inner, z, x), 9); /* y is held */
+        near(ls_gradient(inner, z, y), 3);
+        near(ls_gradient(inner, ls_mul(y, y), x), 0);
+        near(ls_gradient(outer, z, x), 27);
+        near(ls_gradient(outer, y, x), 6);
+    }
+}
+
 static void closed_tapes_say_so(void **state)
 {
     (void)state;
@@ -577,6 +596,49 @@ static void on_another_device(void **state)
     assert_int_equal(ls_error_pending(), LS_OK);
 }
 
+/* A value and its copy elsewhere, used in both places in either order: one gradient,
+ * where x is. */
+static void a_copy_elsewhere_is_the_same_value(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 2; order++)
+        LS_FRAME {
+            ls_tensor *x = ls_from(LS_F64, LS_DIMS(2), (double[]){ 2, -5 }), *three = NULL;
+            LS_DEVICE ("/cpu:1")
+                three = ls_full(LS_F64, LS_DIMS(2), 3);
+            ls_tape *tape = ls_tape_open();
+            ls_tensor *there = ls_copy_to(x, "/cpu:1"), *a = NULL, *b = NULL;
+            if (order == 0)
+                a = ls_mul(x, x);
+            b = ls_mul(there, three);
+            if (order == 1)
+                a = ls_mul(x, x);
+            assert_string_not_equal(ls_device_of(a), ls_device_of(b));
+            const double want[] = { 2 * 2 + 3, 2 * -5 + 3 };
+            ls_tensor *g = ls_gradient(tape, ls_add(a, ls_copy_to(b, "/cpu:0")), x);
+            assert_non_null(g);
+            assert_string_equal(ls_device_of(g), ls_device_of(x));
+            all_near(g, 2, want);
+            g = ls_gradient(tape, ls_add(ls_copy_to(a, "/cpu:1"), b), x);
+            assert_non_null(g);
+            assert_string_equal(ls_device_of(g), ls_device_of(x));
+            all_near(g, 2, want);
+
+            /* Both sums at once, and a use elsewhere only. */
+            ls_value *both = ls_tensors(2, (ls_tensor *[]){ a, b });
+            g = ls_leaf_tensor(ls_gradients(tape, both, ls_leaf(x)));
+            assert_non_null(g);
+            assert_string_equal(ls_device_of(g), ls_device_of(x));
+            all_near(g, 2, want);
+            g = ls_gradient(tape, b, x);
+            assert_non_null(g);
+            assert_string_equal(ls_device_of(g), ls_device_of(x));
+            all_near(g, 2, (double[]){ 3, 3 });
+            assert_string_equal(ls_device_of(ls_gradient(tape, a, there)), ls_device_of(there));
+        }
+    assert_int_equal(ls_error_pending(), LS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +651,7 @@ int main(void)
         cmocka_unit_test_setup(gradient_of_gradient_on_two_tapes, clean),
         cmocka_unit_test_setup(stop_gradient, clean),
         cmocka_unit_test_setup(only_what_the_tape_saw, clean),
+        cmocka_unit_test_setup(an_inner_tape_sees_its_own_part, clean),
         cmocka_unit_test_setup(closed_tapes_say_so, clean),
         cmocka_unit_test_setup(tapes_close_in_any_order, clean),
         cmocka_unit_test_setup(frames_close_under_the_tape, clean),
@@ -600,6 +663,7 @@ int main(void)
         cmocka_unit_test_setup(thread_end_closes_tapes, clean),
         cmocka_unit_test_setup(same_bits_every_time, clean),
         cmocka_unit_test_setup(on_another_device, clean),
+        cmocka_unit_test_setup(a_copy_elsewhere_is_the_same_value, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

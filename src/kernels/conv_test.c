@@ -278,12 +278,52 @@ static void test_threads_agree(void **state)
     free_setting(&t);
 }
 
+/* Nothing is square: an h taken for a w shows. */
+static void test_rectangular(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        ls__conv_shape s = { .n = pick(1, 2), .c = pick(1, 5), .oc = pick(1, 5) };
+        bool tall = pick(0, 1);
+        int64_t large = pick(3, 4), small = pick(1, 2);
+        s.kh = tall ? large : small, s.kw = tall ? small : large;
+        large = pick(2, 3), small = large - 1;
+        s.stride_h = pick(0, 1) ? large : small, s.stride_w = large + small - s.stride_h;
+        large = pick(2, 3), small = large - 1;
+        s.dilation_h = pick(0, 1) ? large : small, s.dilation_w = large + small - s.dilation_h;
+        int64_t reach_h = (s.kh - 1) * s.dilation_h, reach_w = (s.kw - 1) * s.dilation_w;
+        s.h = reach_h + pick(3, 9), s.w = reach_w + pick(10, 14);
+        s.pad_top = pick(0, reach_h), s.pad_bottom = pick(0, reach_h);
+        s.pad_left = pick(0, reach_w), s.pad_right = pick(0, reach_w);
+        if (i % 4 == 0) {
+            s.depthwise = true;
+            s.multiplier = pick(1, 2);
+            s.oc = s.c * s.multiplier;
+        }
+        assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+        assert_int_equal(s.oh, (s.h + s.pad_top + s.pad_bottom - reach_h - 1) / s.stride_h + 1);
+        assert_int_equal(s.ow, (s.w + s.pad_left + s.pad_right - reach_w - 1) / s.stride_w + 1);
+        check_shape(&s);
+        /* Sizes stay, pads change places: a plan kept for the one is not the other's. */
+        int64_t top = s.pad_top, left = s.pad_left;
+        s.pad_top = s.pad_bottom, s.pad_bottom = top;
+        s.pad_left = s.pad_right, s.pad_right = left;
+        check_shape(&s);
+        int64_t *pad[] = { &s.pad_top, &s.pad_left };
+        for (int k = 0; k < 2; k++) {
+            *pad[k] += *pad[k] > 0 ? -1 : 1;
+            assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+            check_shape(&s);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_one_channel),
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_threads_agree),
+        cmocka_unit_test(test_threads_agree), cmocka_unit_test(test_rectangular),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

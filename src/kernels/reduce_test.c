@@ -192,12 +192,72 @@ static void top_k_is_a_stable_sort(void **state)
     }
 }
 
+/* The order reduce.h states, written out: part of every result, so its numbers are
+ * not taken from the code under test. */
+static float block_in_order(const float *x, int64_t n, int64_t stride)
+{
+    float lane[16] = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        lane[i % 16] += x[i * stride];
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lane[i] += lane[i + half];
+    return lane[0];
+}
+
+/* Neighbouring blocks in pairs, then pairs of those; what is left over waits. */
+static float sum_in_order(const float *x, int64_t n, int64_t stride)
+{
+    float part[64];
+    int parts = 0;
+    for (int64_t at = 0; at < n; at += 4096)
+        part[parts++] = block_in_order(x + at * stride, n - at < 4096 ? n - at : 4096, stride);
+    while (parts > 1) {
+        int pairs = parts / 2;
+        for (int i = 0; i < pairs; i++)
+            part[i] = part[2 * i] + part[2 * i + 1];
+        if (parts % 2)
+            part[pairs] = part[parts - 1];
+        parts = pairs + parts % 2;
+    }
+    return part[0];
+}
+
+/* Of all sizes and both signs, so that another order gives other bits. */
+static void order_of_sums_is_pinned(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = { 10000, 4096, 4097, 8192, 12288, 16384, 20581, 28000 };
+    const ls__reduce_fns *table[3];
+    int n_tables = TABLES(ls__reduce_table, table);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int64_t inner = 1; inner <= 3; inner += 2) {
+            int64_t n = counts[c];
+            float *x = numbers(n * inner), want[3], got[3];
+            for (int64_t i = 0; i < n * inner; i++)
+                x[i] *= (float)(1 << below(20));
+            for (int64_t k = 0; k < inner; k++)
+                want[k] = sum_in_order(x + k, n, inner);
+            ls__reduce_plan plan;
+            ls__reduce_plan_make(&plan, 2, (const int64_t[]){ n, inner },
+                                 (const bool[]){ true, false });
+            ls__ref_reduce_f32(LS__REDUCE_SUM, &plan, x, got);
+            assert_memory_equal(got, want, (size_t)inner * sizeof *got);
+            for (int t = 0; t < n_tables; t++) {
+                table[t]->sum(x, got, 1, n, inner);
+                assert_memory_equal(got, want, (size_t)inner * sizeof *got);
+            }
+            free(x);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_is_reference), cmocka_unit_test(sums_are_accurate),
         cmocka_unit_test(any_set_of_axes),   cmocka_unit_test(awkward_values),
         cmocka_unit_test(along_an_axis),     cmocka_unit_test(top_k_is_a_stable_sort),
+        cmocka_unit_test(order_of_sums_is_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

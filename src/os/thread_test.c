@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,6 +288,27 @@ static void hook_runs_on_workers_too(void **state)
     assert_int_equal(ended[1], before + 1);
 }
 
+static void a_forked_child_has_no_workers(void **state)
+{
+    (void)state;
+    ls__worker *w = NULL;
+    place p = { .runs = 0 };
+    assert_int_equal(ls__worker_start("tester", -1, &w), LS_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(20); /* a hang fails the test */
+        _exit((int)ls__worker_run(w, look_around, &p));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), LS_STATE);
+    assert_int_equal(ls__worker_run(w, look_around, &p), LS_OK);
+    assert_int_equal(p.runs, 1);
+    ls__worker_stop(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +321,7 @@ int main(void)
         cmocka_unit_test_setup(impossible_core_is_no_crash, clean),
         cmocka_unit_test_setup(hook_runs_when_its_thread_ends, clean),
         cmocka_unit_test_setup(hook_runs_on_workers_too, clean),
+        cmocka_unit_test_setup(a_forked_child_has_no_workers, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

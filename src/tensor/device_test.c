@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -55,6 +57,7 @@ static void every_spelling(void **state)
         { "/cpu:0", CPU "0" },
         { "/cpu:17", CPU "17" },
         { "/cpu:007", CPU "7" },
+        { "/cpu:65535", CPU "65535" },
         { "/gpu:0", "/job:localhost/replica:0/task:0/device:GPU:0" },
         { "GPU:3", "/job:localhost/replica:0/task:0/device:GPU:3" },
         { "/job:worker/task:3/cpu:2", "/job:worker/replica:0/task:3/device:CPU:2" },
@@ -113,6 +116,8 @@ static const char *const nonsense[] = {
     "/cpu:1.5",
     "/cpu:99999999999999999999",
     "/cpu:2147483648",
+    "/cpu:65536",
+    "/task:65536/cpu:0",
     " /cpu:0",
     "/cpu:0 ",
     "/cpu:0/",
@@ -382,7 +387,7 @@ static void errors_come_back(void **state)
     assert_non_null(strstr(ls_error_text(), "broken over there"));
     assert_string_equal(ls_error_hint(), "mend it");
     failed(LS_CORRUPT);
-    ls_device_run("/cpu:1", leave_an_error, NULL);
+    assert_int_equal(ls_device_run("/cpu:1", leave_an_error, NULL), LS_INVALID);
     failed(LS_INVALID);
     assert_int_equal(ls_device_run("/cpu:1", silent, NULL), LS_PEER);
     ls_error();
@@ -431,6 +436,52 @@ static void tensors_come_back_kept(void **state)
         assert_true(((const float *)ls_map(ls_import(kept)))[2] == 9);
     }
     ls_drop(kept);
+}
+
+static ls_status make_lots(void *user)
+{
+    for (int i = 0; i < 10; i++)
+        if (!ls_full(LS_F32, LS_DIMS(1000), i))
+            return LS_NO_MEMORY;
+    ls_frame_open(); /* forgotten: it goes too */
+    ls_zeros(LS_F32, LS_DIMS(1000));
+    *(int *)user += 1;
+    return LS_OK;
+}
+
+static void what_it_makes_goes_when_it_returns(void **state)
+{
+    (void)state;
+    size_t before, after, peak;
+    int runs = 0;
+    ls_memory(&before, &peak);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ls_device_run("/cpu:1", make_lots, &runs), LS_STATE);
+        failed(LS_STATE); /* the forgotten close is reported */
+        ls_memory(&after, &peak);
+        assert_int_equal(after, before);
+    }
+    assert_int_equal(runs, 3);
+}
+
+/* The device's thread stayed in the parent: an answer, not a wait for ever. */
+static void a_forked_child_is_told(void **state)
+{
+    (void)state;
+    visit v = { .runs = 0 };
+    assert_int_equal(ls_device_run("/cpu:1", look_around, &v), LS_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(20); /* a hang fails the test */
+        ls_status st = ls_device_run("/cpu:1", look_around, &v);
+        _exit(v.runs == 1 && strstr(ls_error_text(), "fork") ? (int)st : 100);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), LS_STATE);
+    assert_int_equal(ls_device_run("/cpu:1", look_around, &v), LS_OK); /* nothing broke here */
 }
 
 static void copies_between_devices(void **state)
@@ -516,6 +567,8 @@ int main(void)
         cmocka_unit_test_setup(errors_come_back, clean),
         cmocka_unit_test_setup(runs_nest, clean),
         cmocka_unit_test_setup(tensors_come_back_kept, clean),
+        cmocka_unit_test_setup(what_it_makes_goes_when_it_returns, clean),
+        cmocka_unit_test_setup(a_forked_child_is_told, clean),
         cmocka_unit_test_setup(copies_between_devices, clean),
         cmocka_unit_test_setup(mixed_devices_are_refused, clean),
         cmocka_unit_test_setup(threads_of_a_device, clean),

@@ -2,6 +2,7 @@
  * Frames own tensors: they close on every way out of a block, in order; what is
  * handed up or kept survives; threads give everything back; memory stays flat.
  */
+#include <lockstep/ops.h>
 #include <lockstep/tensor.h>
 
 #include <pthread.h>
@@ -151,6 +152,38 @@ static void wrong_order_is_named(void **state)
     assert_int_equal(ls_error(), LS_STATE);
 }
 
+static void dead(const ls_tensor *t)
+{
+    float out[3];
+    assert_int_equal(ls_copy_out(t, out, sizeof out), LS_INVALID);
+    assert_non_null(strstr(ls_error_text(), "frame"));
+    assert_int_equal(ls_error(), LS_INVALID);
+}
+
+static void an_outer_close_closes_all_inside(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    int one = ls_frame_open();
+    ls_tensor *t[4];
+    for (int i = 0; i < 4; i++) {
+        if (i > 0)
+            ls_frame_open();
+        t[i] = ls_ones(LS_F32, LS_DIMS(3));
+    }
+    assert_int_equal(ls_frame_close(one + 1), LS_STATE); /* with two inside it */
+    assert_int_equal(ls_error(), LS_STATE);
+    for (int i = 1; i < 4; i++)
+        dead(t[i]);
+    float out[3];
+    assert_int_equal(ls_copy_out(t[0], out, sizeof out), LS_OK); /* the one around is open */
+    assert_int_equal(depth_now(), one + 1);
+    assert_int_equal(ls_frame_close(one), LS_OK);
+    dead(t[0]);
+    assert_int_equal(depth_now(), one);
+    assert_int_equal(memory(), before);
+}
+
 static void hand_up_survives_one_frame(void **state)
 {
     (void)state;
@@ -237,6 +270,51 @@ static void dead_handle_is_named(void **state)
     assert_int_equal(ls_error(), LS_INVALID);
     assert_null(ls_hand_up(dead));
     assert_int_equal(ls_error(), LS_INVALID);
+}
+
+/* Whether the last call refused a tensor for its frame; takes the error. */
+static bool refused(const ls_tensor *result, const char *text)
+{
+    bool right = !result && ls_error_pending() == LS_INVALID && strstr(ls_error_text(), text) &&
+                 strstr(ls_error_text(), "frame") && strstr(ls_error_hint(), "ls_keep");
+    ls_error();
+    return right;
+}
+
+/* What a newcomer writes: the last turn's result used in this one. Refused, though
+ * the new frame has made things since. Returns what was taken. */
+static void *use_the_last_turn(void *unused)
+{
+    (void)unused;
+    ls_tensor *prev = NULL;
+    for (int turn = 0; turn < 5; turn++)
+        LS_FRAME {
+            ls_tensor *x = NULL;
+            for (int i = 0; i <= turn; i++) {
+                x = ls_full(LS_F32, LS_DIMS(3), i);
+                if (prev && !refused(ls_relu(prev), "relu: input 0"))
+                    return "relu";
+            }
+            if (prev && !refused(ls_add(x, prev), "add: input 1"))
+                return "add";
+            if (prev && !refused(ls_keep(prev), "ls_keep"))
+                return "ls_keep";
+            prev = ls_add(x, x);
+        }
+    return prev ? NULL : "no result";
+}
+
+/* On a thread of its own, so that no stock of older memory comes first. */
+static void a_result_of_the_last_turn(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *taken = "nothing ran";
+    assert_int_equal(pthread_create(&thread, NULL, use_the_last_turn, NULL), 0);
+    pthread_join(thread, &taken);
+    if (taken)
+        fail_msg("taken by %s", (const char *)taken);
+    assert_null(use_the_last_turn(NULL));
 }
 
 static void flat_over_many_frames(void **state)
@@ -490,10 +568,12 @@ int main(void)
         cmocka_unit_test_setup(closes_on_every_way_out, clean),
         cmocka_unit_test_setup(depths_nest, clean),
         cmocka_unit_test_setup(wrong_order_is_named, clean),
+        cmocka_unit_test_setup(an_outer_close_closes_all_inside, clean),
         cmocka_unit_test_setup(hand_up_survives_one_frame, clean),
         cmocka_unit_test_setup(keep_until_drop, clean),
         cmocka_unit_test_setup(drop_of_a_frames_tensor, clean),
         cmocka_unit_test_setup(dead_handle_is_named, clean),
+        cmocka_unit_test_setup(a_result_of_the_last_turn, clean),
         cmocka_unit_test_setup(flat_over_many_frames, clean),
         cmocka_unit_test_setup(many_in_one_frame, clean),
         cmocka_unit_test_setup(thread_end_frees_all, clean),

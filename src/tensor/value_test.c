@@ -4,6 +4,7 @@
  */
 #include <lockstep/value.h>
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -396,6 +397,77 @@ static void a_pending_error_stops_nothing_that_is_fine(void **state)
     }
 }
 
+static void a_nest_has_a_bottom(void **state)
+{
+    (void)state;
+    for (int dicts = 0; dicts < 2; dicts++)
+        LS_FRAME {
+            const char *key = "k";
+            ls_value *v = leaf(7);
+            for (int i = 0; i < 1000; i++) {
+                v = dicts ? ls_dict(1, &key, &v) : ls_list(1, &v);
+                assert_non_null(v);
+            }
+            assert_int_equal(ls_leaf_count(v), 1);
+            ls_value *two[] = { leaf(1), v };
+            assert_null(dicts ? ls_dict(1, &key, &v) : ls_list(1, &v));
+            assert_non_null(strstr(ls_error_text(), "1000"));
+            failed(LS_INVALID);
+            assert_null(ls_list(2, two)); /* the deepest entry counts */
+            failed(LS_INVALID);
+            ls_value *kept = ls_value_keep(v); /* as deep when kept */
+            assert_null(ls_list(1, &kept));
+            failed(LS_INVALID);
+            ls_value_drop(kept);
+        }
+}
+
+/* Whether the last call refused a value for its frame; takes the error. */
+static bool refused(bool made, const char *who)
+{
+    bool right = !made && ls_error_pending() == LS_INVALID && strstr(ls_error_text(), who) &&
+                 strstr(ls_error_text(), "frame") && strstr(ls_error_hint(), "ls_value_keep");
+    ls_error();
+    return right;
+}
+
+/* In the next frame, after it has made things of its own. Returns what was taken. */
+static void *use_the_last_turn(void *unused)
+{
+    (void)unused;
+    ls_value *prev = NULL;
+    for (int turn = 0; turn < 5; turn++)
+        LS_FRAME {
+            ls_value *v = NULL;
+            for (int i = 0; i <= turn; i++) {
+                v = sample();
+                if (prev && !refused(ls_get(prev, "a"), "ls_get"))
+                    return "ls_get";
+            }
+            if (prev && !refused(ls_list(2, (ls_value *[]){ v, prev }), "ls_list"))
+                return "ls_list";
+            if (prev && !refused(!ls_same_structure(v, prev), "ls_same_structure"))
+                return "ls_same_structure";
+            if (prev && !refused(ls_value_keep(prev), "ls_value_keep"))
+                return "ls_value_keep";
+            prev = v;
+        }
+    return prev ? NULL : "no value";
+}
+
+/* On a thread of its own, so that no stock of older memory comes first. */
+static void a_value_of_the_last_turn(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *taken = "nothing ran";
+    assert_int_equal(pthread_create(&thread, NULL, use_the_last_turn, NULL), 0);
+    pthread_join(thread, &taken);
+    if (taken)
+        fail_msg("taken by %s", (const char *)taken);
+    assert_null(use_the_last_turn(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +483,8 @@ int main(void)
         cmocka_unit_test_setup(flat_over_many_frames, clean),
         cmocka_unit_test_setup(holds_its_tensors, clean),
         cmocka_unit_test_setup(a_pending_error_stops_nothing_that_is_fine, clean),
+        cmocka_unit_test_setup(a_nest_has_a_bottom, clean),
+        cmocka_unit_test_setup(a_value_of_the_last_turn, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

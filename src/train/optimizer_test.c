@@ -403,8 +403,10 @@ static void bad_losses(void **state)
         ls_tape *tape = ls_tape_open();
         ls_tensor *loss = ls_sum(ls_read(v), LS_ALL_AXES, false);
         assert_int_equal(ls_minimize(o, tape, NULL, 1, &v), LS_INVALID);
+        assert_non_null(strstr(ls_error_text(), "ls_minimize: loss"));
         failed(LS_INVALID);
         assert_int_equal(ls_minimize(o, NULL, loss, 1, &v), LS_INVALID);
+        assert_non_null(strstr(ls_error_text(), "ls_minimize: the tape"));
         failed(LS_INVALID);
         assert_int_equal(ls_minimize(NULL, tape, loss, 1, &v), LS_INVALID);
         failed(LS_INVALID);
@@ -637,6 +639,42 @@ static void devices_mixed(void **state)
     }
 }
 
+/* A loss of nothing it could train is a mistake, not a step without effect. */
+static void a_loss_of_no_variable(void **state)
+{
+    (void)state;
+    for (int adam = 0; adam < 2; adam++)
+        LS_FRAME {
+            ls_variable *v = ls_variable_new("v", vec(1, 2), true);
+            ls_variable *w = ls_variable_new("w", vec(3, 4), true);
+            ls_variable *both[] = { v, w };
+            ls_optimizer *o = adam ? ls_adam(NULL) : ls_sgd(LS_SGD(.rate = 1));
+            ls_tensor *early = ls_sum(ls_read(v), LS_ALL_AXES, false); /* before the tape */
+            ls_tape *tape = ls_tape_open();
+            assert_int_equal(ls_minimize(o, tape, early, 2, both), LS_INVALID);
+            assert_non_null(strstr(ls_error_text(), "ls_minimize"));
+            assert_non_null(strstr(ls_error_text(), "depends on none"));
+            failed(LS_INVALID);
+            tape = ls_tape_open();
+            ls_tensor *constant = ls_sum(ls_mul(vec(1, 2), vec(3, 4)), LS_ALL_AXES, false);
+            assert_int_equal(ls_minimize(o, tape, constant, 2, both), LS_INVALID);
+            failed(LS_INVALID);
+            assert_int_equal(ls_iterations(o), 0);
+            is(v, 1, 2);
+            is(w, 3, 4);
+
+            tape = ls_tape_open(); /* one of two is enough */
+            ls_tensor *loss = ls_sum(ls_read(w), LS_ALL_AXES, false);
+            assert_int_equal(ls_minimize(o, tape, loss, 2, both), LS_OK);
+            assert_int_equal(ls_iterations(o), 1);
+            is(v, 1, 2);
+            ls_optimizer_free(o);
+            ls_variable_free(v);
+            ls_variable_free(w);
+        }
+    assert_int_equal(ls_error_pending(), LS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +692,7 @@ int main(void)
         cmocka_unit_test_setup(many_variables_in_any_order, clean),
         cmocka_unit_test_setup(variables_on_another_device, clean),
         cmocka_unit_test_setup(devices_mixed, clean),
+        cmocka_unit_test_setup(a_loss_of_no_variable, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
