@@ -6,13 +6,10 @@
 #include <lockstep.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tensor/test_support.h"
 
 /* Sanitizer builds return NULL too when memory is out. */
 const char *__asan_default_options(void);
@@ -26,21 +23,6 @@ const char *__asan_default_options(void)
 const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
-static void failed(ls_status want)
-{
-    if (ls_error_pending() != want)
-        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
-    assert_true(strlen(ls_error_text()) > 0);
-    ls_error();
 }
 
 /* ---- the example of the header, word for word ------------------------------- */

@@ -4,27 +4,9 @@
  */
 #include <lockstep.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
-static void failed(ls_status want)
-{
-    if (ls_error_pending() != want)
-        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
-    assert_true(strlen(ls_error_text()) > 0);
-    ls_error();
-}
+#include "tensor/test_support.h"
 
 /* A complete row: f32[1] of 5. */
 static ls_status five_shape(ls_call *c)

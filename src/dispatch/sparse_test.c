@@ -6,33 +6,8 @@
 #include <lockstep/tape.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
-static void failed(ls_status want)
-{
-    if (ls_error_pending() != want)
-        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
-    assert_true(strlen(ls_error_text()) > 0);
-    ls_error();
-}
-
-static size_t memory(void)
-{
-    size_t now, peak;
-    ls_memory(&now, &peak);
-    return now;
-}
+#include "tensor/test_support.h"
 
 static ls_tensor *rows_of(int n, const int32_t *rows)
 {

@@ -4,27 +4,10 @@
 #include "tensor/cell.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tensor/test_support.h"
 
 #include "tensor/tensor.h"
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
-static size_t memory(void)
-{
-    size_t now, peak;
-    ls_memory(&now, &peak);
-    return now;
-}
 
 enum { N = 1000 };
 

@@ -5,20 +5,11 @@
 #include <lockstep/tensor.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
+#include "tensor/test_support.h"
 
 static const ls_dtype numeric[] = { LS_F32, LS_F64, LS_I32, LS_I64, LS_U8, LS_BOOL, LS_BF16 };
 enum { N_NUMERIC = sizeof numeric / sizeof *numeric };
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
 
 static double stored(ls_dtype dtype, double value)
 {

@@ -6,27 +6,10 @@
 #include <lockstep/tensor.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tensor/test_support.h"
 
 #include "tensor/tensor.h"
-
-static size_t memory(void)
-{
-    size_t now, peak;
-    ls_memory(&now, &peak);
-    return now;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
 
 /* The depth a frame opened now would have: tells whether others were closed. */
 static int depth_now(void)

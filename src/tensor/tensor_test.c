@@ -6,12 +6,9 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tensor/test_support.h"
 
 /* Sanitizer builds return NULL too when memory is out. */
 const char *__asan_default_options(void);
@@ -30,22 +27,7 @@ const char *__tsan_default_options(void)
 static const ls_dtype numeric[] = { LS_F32, LS_F64, LS_I32, LS_I64, LS_U8, LS_BOOL, LS_BF16 };
 enum { N_NUMERIC = sizeof numeric / sizeof *numeric };
 
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
 /* The last call failed with `want` and said something; takes the error. */
-static void failed(ls_status want)
-{
-    if (ls_error_pending() != want)
-        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
-    assert_true(strlen(ls_error_text()) > 0);
-    ls_error();
-}
-
 static void dtypes(void **state)
 {
     (void)state;

@@ -5,27 +5,9 @@
 #include <lockstep/value.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
-static void failed(ls_status want)
-{
-    if (ls_error_pending() != want)
-        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
-    assert_true(strlen(ls_error_text()) > 0);
-    ls_error();
-}
+#include "tensor/test_support.h"
 
 static ls_tensor *num(int i)
 {
@@ -274,13 +256,6 @@ static void structures(void **state)
             (ls_value *[]){ leaf(1), ls_list(2, (ls_value *[]){ leaf(1), ls_list(0, NULL) }) });
         differs(deep_a, deep_b, "y", "1");
     }
-}
-
-static size_t memory(void)
-{
-    size_t now, peak;
-    ls_memory(&now, &peak);
-    return now;
 }
 
 static void keep_and_hand_up(void **state)

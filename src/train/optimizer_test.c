@@ -6,34 +6,9 @@
 #include <lockstep.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static int clean(void **state)
-{
-    (void)state;
-    ls_error();
-    return 0;
-}
-
-static void failed(ls_status want)
-{
-    if (ls_error_pending() != want)
-        fail_msg("wanted %s, got %s", ls_status_name(want), ls_error_report());
-    assert_true(strlen(ls_error_text()) > 0);
-    ls_error();
-}
-
-static size_t memory(void)
-{
-    size_t now, peak;
-    ls_memory(&now, &peak);
-    return now;
-}
+#include "tensor/test_support.h"
 
 /* ---- the model: what Keras does, one element at a time ------------------------ */
 
