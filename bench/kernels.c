@@ -4,7 +4,7 @@
  *
  * Per row, in microseconds: ours on the layouts it prefers; the fastest of the
  * oneDNN calls one could make (layout `any` everywhere, NHWC with `any` weights,
- * plain; matmul, inner product, sgemm); their ratio; what moving the arguments
+ * plain, Winograd's algorithm; matmul, inner product, sgemm); their ratio; what moving the arguments
  * between plain and preferred costs; and the eager call, which does both. All
  * calls of a row are timed in turns, shuffled, in the same memory, each after a run
  * that warms it; the ratio is the median over turns, so that a busy neighbour or a

@@ -113,7 +113,8 @@ static const dnnl_query_t pass_queries[3][3] = {
 };
 
 static int add_conv(const ls__conv_shape *s, ls__conv_pass pass, const char *how,
-                    dnnl_format_tag_t act, dnnl_format_tag_t weights, bench_call *out)
+                    dnnl_alg_kind_t alg, dnnl_format_tag_t act, dnnl_format_tag_t weights,
+                    bench_call *out)
 {
     dnnl_memory_desc_t x, w, y;
     dnnl_convolution_desc_t fwd, bwd;
@@ -121,7 +122,6 @@ static int add_conv(const ls__conv_shape *s, ls__conv_pass pass, const char *how
     dnnl_dims_t dx = { s->n, s->c, s->h, s->w }, dw = { s->oc, s->c, s->kh, s->kw };
     dnnl_dims_t dy = { s->n, s->oc, s->oh, s->ow }, stride = { s->stride_h, s->stride_w };
     dnnl_dims_t before = { s->pad_top, s->pad_left }, after = { s->pad_bottom, s->pad_right };
-    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     dnnl_memory_desc_init_by_tag(&x, 4, dx, dnnl_f32, act);
     dnnl_memory_desc_init_by_tag(&w, 4, dw, dnnl_f32, weights);
     dnnl_memory_desc_init_by_tag(&y, 4, dy, dnnl_f32, act);
@@ -146,9 +146,11 @@ static int add_conv(const ls__conv_shape *s, ls__conv_pass pass, const char *how
 int bench_conv_calls(const ls__conv_shape *s, ls__conv_pass pass, bench_call *out)
 {
     const dnnl_format_tag_t any = dnnl_format_tag_any;
-    int n = add_conv(s, pass, "any", any, any, out);
-    n += add_conv(s, pass, "nhwc, any weights", dnnl_nhwc, any, out + n);
-    n += add_conv(s, pass, "nhwc, hwio", dnnl_nhwc, dnnl_hwio, out + n);
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    int n = add_conv(s, pass, "any", direct, any, any, out);
+    n += add_conv(s, pass, "nhwc, any weights", direct, dnnl_nhwc, any, out + n);
+    n += add_conv(s, pass, "nhwc, hwio", direct, dnnl_nhwc, dnnl_hwio, out + n);
+    n += add_conv(s, pass, "any", dnnl_convolution_winograd, any, any, out + n);
     return n;
 }
 

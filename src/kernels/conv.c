@@ -78,7 +78,11 @@ ls__conv_layout ls__conv_preferred(const ls__conv_shape *shape, ls__conv_pass pa
      * 1x1 and its dense weight gradients are as fast or faster there too. */
     bool dense = shape->stride_h == 1 && shape->stride_w == 1;
     bool point = shape->kh == 1 && shape->kw == 1;
-    if (ls__conv_one_fits(shape) || point || (pass == LS__CONV_BACKWARD_WEIGHTS && dense))
+    if (ls__conv_one_fits(shape))
+        return LS__CONV_NHWC;
+    if (ls__dnnl_conv_winograd_pays(shape, pass))
+        return LS__CONV_WINOGRAD;
+    if (point || (pass == LS__CONV_BACKWARD_WEIGHTS && dense))
         return LS__CONV_NHWC;
     return LS__CONV_ANY;
 #else
@@ -111,6 +115,8 @@ static ls_status find_route(ls__conv_plan *p, ls__conv_layout layout)
         return LS_OK;
     }
     ls_status st = ls__dnnl_conv_plan(&p->shape, p->pass, layout, &p->dnnl);
+    if (!st && !p->dnnl && layout == LS__CONV_WINOGRAD)
+        st = ls__dnnl_conv_plan(&p->shape, p->pass, LS__CONV_ANY, &p->dnnl);
     if (p->dnnl)
         p->route = LS__CONV_DNNL;
     return st;

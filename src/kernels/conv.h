@@ -13,7 +13,8 @@
  *    Y whether it is wanted plain and how many bytes it takes; move data in and
  *    out with _pack and _unpack, hoisted out of the step where possible; run.
  *    With LS__CONV_NHWC activations are always plain and only weights are packed;
- *    LS__CONV_ANY lets oneDNN choose the activations' layout too.
+ *    LS__CONV_ANY lets oneDNN choose the activations' layout too; ls__conv_preferred
+ *    says which is fastest.
  *
  * In a backward pass the gradient takes its value's place: backward-data reads
  * W and Y (= dy) and writes X (= dx); backward-weights reads X and Y, writes W.
@@ -46,7 +47,11 @@ typedef enum ls__conv_pass {
     LS__CONV_BACKWARD_WEIGHTS
 } ls__conv_pass;
 
-typedef enum ls__conv_layout { LS__CONV_NHWC, LS__CONV_ANY } ls__conv_layout;
+typedef enum ls__conv_layout {
+    LS__CONV_NHWC,
+    LS__CONV_ANY,
+    LS__CONV_WINOGRAD /* as ANY, by Winograd's algorithm (design 6); ANY where there is none */
+} ls__conv_layout;
 
 /* The layout in which a pass runs fastest when moving data costs nothing: what a
  * compiler of whole steps asks. Our own kernels want NHWC, oneDNN's are up to a

@@ -141,6 +141,48 @@ static void check_shape(const ls__conv_shape *s)
     free_setting(&t);
 }
 
+/* Winograd's algorithm, and what stands in for it where there is none, on shapes
+ * that prefer it and on one that cannot use it. */
+static void test_winograd(void **state)
+{
+    (void)state;
+    const int64_t shapes[][5] = { /* size, c, oc, stride, pad */
+                                  { 13, 32, 64, 1, 0 },
+                                  { 7, 64, 64, 1, 1 },
+                                  { 28, 16, 16, 1, 1 },
+                                  { 9, 5, 7, 2, 1 }
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int64_t *v = shapes[i];
+        ls__conv_shape s = { .n = 2,
+                             .h = v[0],
+                             .w = v[0],
+                             .c = v[1],
+                             .kh = 3,
+                             .kw = 3,
+                             .oc = v[2],
+                             .stride_h = v[3],
+                             .stride_w = v[3],
+                             .dilation_h = 1,
+                             .dilation_w = 1,
+                             .pad_top = v[4],
+                             .pad_left = v[4],
+                             .pad_bottom = v[4],
+                             .pad_right = v[4] };
+        assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+        setting t = make_setting(&s);
+        for (int out = 0; out < 3; out++) {
+            float *a = numbers(t.n[out]);
+            run_planned(&t, out, LS__CONV_WINOGRAD, a);
+            check(&t, out, a, "winograd");
+            run_planned(&t, out, ls__conv_preferred(&s, pass_of[out]), a);
+            check(&t, out, a, "preferred layout");
+            free(a);
+        }
+        free_setting(&t);
+    }
+}
+
 static void test_random_shapes(void **state)
 {
     (void)state;
@@ -321,9 +363,10 @@ static void test_rectangular(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_one_channel),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_threads_agree), cmocka_unit_test(test_rectangular),
+        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_one_channel),   cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_refuses),       cmocka_unit_test(test_threads_agree),
+        cmocka_unit_test(test_rectangular),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

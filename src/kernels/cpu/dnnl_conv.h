@@ -12,6 +12,9 @@ struct ls__dnnl_plan;
 ls_status ls__dnnl_conv_plan(const ls__conv_shape *shape, ls__conv_pass pass,
                              ls__conv_layout layout, struct ls__dnnl_plan **out);
 
+/* Where oneDNN's Winograd convolution is faster than its direct one. */
+bool ls__dnnl_conv_winograd_pays(const ls__conv_shape *shape, ls__conv_pass pass);
+
 /* 3x3 on one input channel, output channels a multiple of 16, AVX-512
  * (dnnl_conv_one.c): oneDNN takes 20 to 70 % longer in NHWC. */
 bool ls__conv_one_fits(const ls__conv_shape *shape);
