@@ -3,7 +3,9 @@
  * fixed seed: transposes, batches, shared operands, row distances, empty sizes,
  * packed weights, and the same bits twice.
  */
+#include "base/fpu.h"
 #include "kernels/matmul.h"
+#include "kernels/threads.h"
 
 #include <string.h>
 
@@ -163,11 +165,52 @@ static void test_refuses(void **state)
     assert_int_equal(ls_error(), LS_INVALID);
 }
 
+extern void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned) __attribute__((weak));
+
+static void idle(void *unused)
+{
+    (void)unused;
+}
+
+/* OpenMP's threads flush denormals too, though they were made before anybody asked
+ * for that: else half of a product would depend on who made the pool. */
+static void test_all_threads_flush(void **state)
+{
+    (void)state;
+    enum { M = 256, N = 256, K = 64 };
+    if (!GOMP_parallel)
+        skip(); /* no oneDNN, or not on libgomp */
+    GOMP_parallel(idle, NULL, 2, 0);
+    float *a = malloc(M * K * sizeof *a), *b = malloc(K * N * sizeof *b);
+    float *c = malloc(M * N * sizeof *c);
+    for (int i = 0; i < M * K; i++)
+        a[i] = 1e-20f;
+    for (int i = 0; i < K * N; i++)
+        b[i] = 1e-20f; /* 64 products of 1e-40: all of it denormal */
+    const ls__matmul_shape s = { .batch = 1, .m = M, .n = N, .k = K };
+    ls__kernel_threads(2);
+    uint64_t before = ls__fpu_enter();
+    ls_status st = ls__matmul_f32(&s, a, b, c);
+    ls__fpu_leave(before);
+    ls__kernel_threads(1);
+    assert_int_equal(st, LS_OK);
+    int kept = 0;
+    for (int i = 0; i < M * N; i++)
+        kept += c[i] != 0;
+    assert_int_equal(kept, 0);
+    free(a);
+    free(b);
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_routes),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_double),
+        cmocka_unit_test(test_all_threads_flush),
+        cmocka_unit_test(test_random_shapes),
+        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_double),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
