@@ -3,13 +3,14 @@
 #
 #   PREFIX=/usr/local  DESTDIR=   where `make install` puts things
 #   BUILD=build                   the build folder
+#   SECONDS=60                    how long `make fuzz` searches
 
 BUILD ?= build
 PREFIX ?= /usr/local
 deps = @tools/install-deps
 
 .NOTPARALLEL:
-.PHONY: all help train test bench bench-kernels install uninstall format clean
+.PHONY: all help train test fuzz bench bench-kernels install uninstall format clean
 
 all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep
 	@ninja -C $(BUILD)
@@ -25,6 +26,15 @@ train: data $(BUILD)/build.ninja ## train a small CNN on Fashion-MNIST
 test: ## the whole proof: release, sanitizers, clang, no optional library
 	$(deps) build data test
 	@tools/run-tests
+
+fuzz: ## search for bytes that break a reader, with clang's libFuzzer (SECONDS=60)
+	$(deps) build test
+	@[ -f build-fuzz/build.ninja ] || CC=clang meson setup build-fuzz -Dlibfuzzer=enabled \
+		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@ninja -C build-fuzz fuzz/graph_read_libfuzzer
+	@mkdir -p build-fuzz/corpus/graph
+	@ONEDNN_MAX_CPU_ISA=AVX2 build-fuzz/fuzz/graph_read_libfuzzer -max_total_time=$(or $(SECONDS),60) \
+		-print_final_stats=1 -artifact_prefix=build-fuzz/ build-fuzz/corpus/graph fuzz/corpus/graph
 
 bench: all ## compare with TensorFlow and PyTorch, measured in the same run
 	$(deps) bench
@@ -46,7 +56,7 @@ uninstall: ## remove what install put there (same PREFIX, DESTDIR)
 
 format: ## format the C sources
 	$(deps) format
-	@find include src cli examples tests bench -name '*.[ch]' -exec clang-format -i {} +
+	@find include src cli examples tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean: ## remove everything that was built
 	rm -rf build build-* .venv

@@ -161,7 +161,7 @@ static int output_of(ls__conv_pass pass)
 static void conv_ours(void *opaque)
 {
     conv_context *c = opaque;
-    must(ls__conv_plan_run(&c->plan, c->packed[0], c->packed[1], c->packed[2]));
+    must(ls__conv_plan_run(&c->plan, c->packed[0], c->packed[1], c->packed[2], NULL));
 }
 
 static void conv_reorders(void *opaque)
@@ -214,7 +214,8 @@ static void conv_row(const char *model, const char *layer, int64_t size, int64_t
         must(ls__conv_plan_open(&ctx.plan, &s, (ls__conv_pass)pass,
                                 ls__conv_preferred(&s, (ls__conv_pass)pass)));
         for (int i = 0; i < 3; i++) {
-            ctx.plain[i] = bench_slot(BENCH_PLAIN + i, (size_t)ls__conv_count(&s, i) * sizeof(float));
+            ctx.plain[i] =
+                bench_slot(BENCH_PLAIN + i, (size_t)ls__conv_count(&s, i) * sizeof(float));
             ctx.packed[i] = bench_slot(i, ctx.plan.arg[i].bytes);
         }
         bench_call calls[16] = { { .run = conv_ours, .context = &ctx },

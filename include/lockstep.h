@@ -40,6 +40,7 @@
 
 #include <lockstep/data.h>
 #include <lockstep/device.h>
+#include <lockstep/function.h>
 #include <lockstep/operator.h>
 #include <lockstep/ops.h>
 #include <lockstep/random.h>

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "dispatch/call.h"
 #include "support/case.h"
 
 /* ---- the cases --------------------------------------------------------------- */
@@ -164,7 +165,7 @@ static void test_strings(void **state)
     const ls_op *op;
     for (int i = 0; (op = ls_op_at(i)); i++)
         LS_FRAME {
-            if (!takes_tensors(op) || op->flags & (LS_OP_TAKES_STRINGS | WITH_CELL))
+            if (!takes_tensors(op) || op->flags & (LS_OP_TAKES_STRINGS | WITH_CELL | LS__OP_FUSED))
                 break;
             ls_tensor *inputs[MOST_INPUTS];
             const void *text[] = { "two", "words" };

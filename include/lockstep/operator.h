@@ -103,9 +103,13 @@ typedef enum ls_op_flags {
     LS_OP_READS = 2,        /* reads a cell (a variable's memory) */
     LS_OP_WRITES = 4,       /* writes a cell */
     LS_OP_ALIAS = 8,        /* output 0 is input 0 (or the cell read) as it is: no kernel */
-    LS_OP_ELEMENTWISE = 16, /* each output element depends on the inputs' elements at its place */
+    LS_OP_ELEMENTWISE = 16, /* each output element depends on the inputs' elements at its place, and
+                             * is written after they were read: the output may be given the
+                             * memory of an input of its size */
     LS_OP_TAKES_STRINGS = 32, /* accepts LS_BYTES inputs */
-    LS_OP_BF16_AS_F32 = 64    /* its kernel sees bf16 inputs and outputs as f32, rounded after */
+    LS_OP_BF16_AS_F32 = 64,   /* its kernel sees bf16 inputs and outputs as f32, rounded after */
+    LS_OP_TOTAL = 128         /* its kernel succeeds whatever the values are: a replayed step need
+                               * not be able to undo writes that come before it */
 } ls_op_flags;
 
 #define LS_ANY_NUMBER (-1)

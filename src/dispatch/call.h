@@ -31,6 +31,13 @@ struct ls_call {
     ls__draw draw; /* for LS_OP_DRAWS: what the numbers depend on beside `attrs` */
 };
 
+/* Flags of rows that only this library makes, beside ls_op_flags. */
+enum {
+    LS__OP_FUSED = 1 << 16, /* put into a graph by a pass, never called by a program */
+    LS__OP_PACKS = 1 << 17, /* its one input in another layout: kept while a weight stays the same */
+    LS__OP_SYNC = 1 << 18   /* all replicas meet here: whoever drives them runs it */
+};
+
 /* ---- for shape rules: each records an error that names the operator, what it
  * was given and what it wants, and returns it ------------------------------- */
 
@@ -55,6 +62,10 @@ ls_status ls__want_broadcast(const ls_call *c, const ls__spec *a, const ls__spec
 /* Output `index` is like input `input`, or like it with another dtype. */
 ls_status ls__output_like(ls_call *c, int index, int input);
 ls_status ls__output_as(ls_call *c, int index, ls_dtype dtype, int input);
+
+/* Runs the shape rule of a call whose inputs are filled in: n_outputs and out, whose
+ * memory is the frame's. LS_INVALID when the rule leaves an output open. */
+ls_status ls__call_infer(ls_call *c);
 
 /* ---- attributes ------------------------------------------------------------ */
 

@@ -41,6 +41,23 @@ void ls__next_draw(ls__draw *out)
     }
 }
 
+bool ls__drawing_initialisers(void)
+{
+    return draws.initialising;
+}
+
+void ls__take_draws(int64_t count, ls__draw *first)
+{
+    first->key = ls__draw_key(draws.seed, LS__DRAW_OPERATOR, draws.replica, draws.step);
+    first->ordinal = draws.draws;
+    draws.draws += (uint64_t)count;
+}
+
+int64_t ls__replica(void)
+{
+    return draws.replica;
+}
+
 bool ls__draw_initialisers(bool on)
 {
     bool before = draws.initialising;

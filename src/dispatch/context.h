@@ -17,6 +17,14 @@ void ls__next_draw(ls__draw *out);
 /* While on, draws are initialisers: keyed by the seed and by how many there were
  * before, not by step and replica. Returns what was set before. */
 bool ls__draw_initialisers(bool on);
+bool ls__drawing_initialisers(void);
+
+/* For a replayed step: the key of the draws of this thread's step, and the ordinal
+ * of the first of `count`, which are then taken. */
+void ls__take_draws(int64_t count, ls__draw *first);
+
+/* What a trace depends on beside its arguments: the replica that this thread hosts. */
+int64_t ls__replica(void);
 
 ls_numerics ls__numerics(void);
 

@@ -12,8 +12,23 @@
 #include "dispatch/call.h"
 #include "dispatch/context.h"
 #include "dispatch/registry.h"
+#include "dispatch/sink.h"
 #include "dispatch/tape.h"
 #include "dispatch/widen.h"
+
+static _Thread_local ls__sink *the_sink;
+
+ls__sink *ls__sink_get(void)
+{
+    return the_sink;
+}
+
+ls__sink *ls__sink_set(ls__sink *sink)
+{
+    ls__sink *before = the_sink;
+    the_sink = sink;
+    return before;
+}
 
 /* Calls with more inputs and outputs than this take their arrays from the frame. */
 #define FEW 8
@@ -69,6 +84,17 @@ static ls_status settle(const ls_op *op, const char *part, ls_status before, ls_
     return st;
 }
 
+/* A symbol is at home in the step that is being traced, and nowhere else. */
+static ls_status check_symbol(const ls_op *op, int i, const ls_tensor *t)
+{
+    const ls__sink *sink = ls__sink_get();
+    if (sink && sink->serial == t->storage->symbol)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_STATE, "%s: input %d is %s of a traced step%s", op->name, i,
+                             ls_describe(t), sink ? " other than this one" : ", used outside it"),
+                    "what a traced function computes leaves it as its result only");
+}
+
 static ls_status check_input(const ls_op *op, int i, const ls_tensor *t, const ls_tensor *first)
 {
     if (!t || t->live != LS__LIVE) {
@@ -80,6 +106,11 @@ static ls_status check_input(const ls_op *op, int i, const ls_tensor *t, const l
         return ls__hint(ls__fail(LS_INVALID, "%s: input 0 is on %s, input %d on %s", op->name,
                                  first->device->name, i, t->device->name),
                         "bring them together with ls_copy_to");
+    if (t->storage->symbol) {
+        ls_status st = check_symbol(op, i, t);
+        if (st)
+            return st;
+    }
     if (t->spec.dtype == LS_BYTES && !(op->flags & LS_OP_TAKES_STRINGS))
         return ls__fail(LS_SHAPE, "%s: input %d is %s, and no maths takes strings", op->name, i,
                         ls_describe(t));
@@ -109,25 +140,46 @@ static ls_status take_inputs(ls_call *c, arrays *a, ls_tensor *const *inputs)
     return st;
 }
 
-static ls_status infer(ls_call *c, arrays *a)
+static ls_status count_outputs(ls_call *c)
 {
     const ls_op *op = c->op;
     ls_status before = ls_error_pending();
     c->n_outputs = op->outputs == LS_ANY_NUMBER ? op->count_outputs(c) : op->outputs;
-    if (c->n_outputs < 0)
-        return settle(op, "count_outputs", before, LS_INVALID);
-    ls_status st = output_arrays(a, c->n_outputs);
-    if (st)
-        return st;
-    c->out = a->out;
-    c->out_data = a->out_data;
+    return c->n_outputs < 0 ? settle(op, "count_outputs", before, LS_INVALID) : LS_OK;
+}
+
+static ls_status run_shape_rule(ls_call *c)
+{
+    const ls_op *op = c->op;
+    ls_status before = ls_error_pending();
     for (int i = 0; i < c->n_outputs; i++)
         c->out[i].dtype = (ls_dtype)0;
-    st = settle(op, "shape rule", before, op->shape(c));
+    ls_status st = settle(op, "shape rule", before, op->shape(c));
     for (int i = 0; i < c->n_outputs && !st; i++)
         if (c->out[i].dtype == 0)
             st = ls__fail(LS_INVALID, "%s: its shape rule did not declare output %d", op->name, i);
     return st;
+}
+
+ls_status ls__call_infer(ls_call *c)
+{
+    ls_status st = count_outputs(c);
+    if (st)
+        return st;
+    c->out = ls__frame_alloc(sizeof *c->out * (size_t)(c->n_outputs + 1));
+    return c->out ? run_shape_rule(c) : LS_NO_MEMORY;
+}
+
+static ls_status infer(ls_call *c, arrays *a)
+{
+    ls_status st = count_outputs(c);
+    if (!st)
+        st = output_arrays(a, c->n_outputs);
+    if (st)
+        return st;
+    c->out = a->out;
+    c->out_data = a->out_data;
+    return run_shape_rule(c);
 }
 
 static ls_status compute(ls_call *c, arrays *a, ls_tensor **out)
@@ -167,6 +219,32 @@ ls_status ls__run_kernel(ls_call *c)
     return st;
 }
 
+/* An alias has the bytes of its input. */
+static ls_status check_alias(const ls_call *c)
+{
+    if (!(c->op->flags & LS_OP_ALIAS) || c->op->flags & LS_OP_READS ||
+        (ls__spec_bytes(c->in[0]) == ls__spec_bytes(&c->out[0]) &&
+         c->in[0]->dtype == c->out[0].dtype))
+        return LS_OK;
+    return ls__fail(LS_INVALID, "%s: %s cannot be the memory of %s", c->op->name,
+                    ls__spec_text(c->in[0]), ls__spec_text(&c->out[0]));
+}
+
+/* Whether the call belongs into the step being traced. Initial values of variables
+ * do not: they are drawn once. */
+static bool is_recorded(const ls_call *c, const arrays *a)
+{
+    unsigned flags = c->op->flags;
+    if (flags & (LS_OP_READS | LS_OP_WRITES | LS__OP_SYNC))
+        return true;
+    if (flags & LS_OP_DRAWS && !ls__drawing_initialisers())
+        return true;
+    for (int i = 0; i < c->n_inputs; i++)
+        if (a->inputs[i]->storage->symbol)
+            return true;
+    return false;
+}
+
 /* Output 0 is memory that is there already: input 0's, or what a cell holds. */
 static ls_status alias(const ls_call *c, const arrays *a, ls_tensor **out)
 {
@@ -175,10 +253,6 @@ static ls_status alias(const ls_call *c, const arrays *a, ls_tensor **out)
         return out[0] ? LS_OK : LS_NO_MEMORY;
     }
     const ls_tensor *x = a->inputs[0];
-    if (ls__spec_bytes(&x->spec) != ls__spec_bytes(&c->out[0]) ||
-        x->spec.dtype != c->out[0].dtype)
-        return ls__fail(LS_INVALID, "%s: %s cannot be the memory of %s", c->op->name,
-                        ls_describe(x), ls__spec_text(&c->out[0]));
     out[0] = ls__handle(&c->out[0], ls__storage_ref(x->storage), ls__new_id(), x->device);
     return out[0] ? LS_OK : LS_NO_MEMORY;
 }
@@ -219,6 +293,16 @@ static ls_status check_row(const ls_op *op, int n_inputs, int n_cells, const voi
     return op->attrs ? check_lists(op, attrs) : LS_OK;
 }
 
+static ls_status run_now(ls_call *c, arrays *a, ls_tensor **out)
+{
+    if (c->op->flags & LS_OP_DRAWS)
+        ls__next_draw(&c->draw);
+    ls_status st = c->op->flags & LS_OP_ALIAS ? alias(c, a, out) : compute(c, a, out);
+    if (!st && ls__numerics() != LS_NUMERICS_OFF)
+        st = ls__check_outputs(c);
+    return st;
+}
+
 ls_status ls__call_all(const ls_op *op, const void *attrs, int n_inputs, ls_tensor *const *inputs,
                        int n_cells, ls__cell *const *cells, ls__results *out)
 {
@@ -234,19 +318,20 @@ ls_status ls__call_all(const ls_op *op, const void *attrs, int n_inputs, ls_tens
     st = take_inputs(&c, &a, inputs);
     if (!st)
         st = infer(&c, &a);
+    if (!st)
+        st = check_alias(&c);
     if (st)
         return st;
-    if (op->flags & LS_OP_DRAWS)
-        ls__next_draw(&c.draw);
-
     out->at = out->few;
     if (c.n_outputs > LS__FEW_RESULTS)
         out->at = ls__frame_alloc(sizeof *out->at * (size_t)c.n_outputs);
     if (!out->at)
         return LS_NO_MEMORY;
-    st = op->flags & LS_OP_ALIAS ? alias(&c, &a, out->at) : compute(&c, &a, out->at);
-    if (!st && ls__numerics() != LS_NUMERICS_OFF)
-        st = ls__check_outputs(&c);
+    ls__sink *sink = ls__sink_get();
+    if (sink && is_recorded(&c, &a))
+        st = sink->record(sink, &c, a.inputs, out->at);
+    else
+        st = run_now(&c, &a, out->at);
     if (!st && op->gradient && ls__tape_noting())
         st = ls__tape_note(op, attrs, n_inputs, a.inputs, c.n_outputs, out->at);
     out->count = c.n_outputs;

@@ -89,7 +89,7 @@ static void every_row_survives_nonsense(void **state)
                     ls_ones(LS_BF16, LS_DIMS(2, 2)),
                     ls_from_strings(LS_DIMS(1), (const void *[]){ "s" }, NULL),
                 };
-                _Alignas(16) char attrs[1024] = { 0 };
+                _Alignas(16) char attrs[2048] = { 0 };
                 assert_true(op->attr_size <= sizeof attrs);
                 int n = op->inputs < 0 ? 2 : op->inputs;
                 assert_true(n <= MOST);

@@ -5,6 +5,7 @@
  */
 #include "kernels/conv.h"
 
+#include "kernels/elementwise.h"
 #include "kernels/ref/ref_conv.h"
 
 #include <string.h>
@@ -130,6 +131,8 @@ ls_status ls__conv_plan_open(ls__conv_plan *plan, const ls__conv_shape *shape, l
                              ls__conv_layout layout)
 {
     ls__conv_plan p = { .shape = *shape, .pass = pass };
+    p.shape.bias = shape->bias && pass == LS__CONV_FORWARD;
+    p.shape.relu = shape->relu && pass == LS__CONV_FORWARD;
     ls_status st = ls__conv_shape_complete(&p.shape);
     if (st)
         return st;
@@ -184,6 +187,27 @@ ls_status ls__conv_plan_unpack(const ls__conv_plan *plan, int arg, const void *p
     return LS_OK;
 }
 
+/* y += bias, plain, by the loop of the operator add: its bits. */
+static void add_bias(const ls__conv_shape *s, ls_dtype dtype, const void *bias, void *y)
+{
+    const int64_t pixels = s->n * s->oh * s->ow, dims[2] = { pixels, s->oc };
+    const size_t size = dtype == LS_F64 ? sizeof(double) : sizeof(float);
+    ls__broadcast p;
+    if (pixels == 0 || s->oc == 0)
+        return;
+    ls__broadcast_plan(&p, 2, dims, 2, (const int[]){ 2, 1 },
+                       (const int64_t *const[]){ dims, dims + 1 });
+    ls__broadcast_run(&p, ls__elementwise_loop(LS__FN_add, dtype), (const void *const[]){ y, bias },
+                      (const size_t[]){ size, size }, y, size);
+}
+
+/* y = relu(y), in whatever layout: padding holds zeros and keeps them. */
+static void apply_relu(ls_dtype dtype, void *y, int64_t n)
+{
+    ls__elementwise_loop(LS__FN_relu, dtype)((const void *const[]){ y }, (const int64_t[]){ 1 }, y,
+                                             n);
+}
+
 static ls_status run_reference(const ls__conv_plan *p, void *x, void *w, void *y)
 {
     if (p->pass == LS__CONV_FORWARD)
@@ -195,61 +219,93 @@ static ls_status run_reference(const ls__conv_plan *p, void *x, void *w, void *y
     return LS_OK;
 }
 
+#ifdef LS_HAVE_DNNL
+/* oneDNN adds the bias; relu is ours, since oneDNN's makes NaN a zero. */
+static ls_status run_dnnl(const ls__conv_plan *p, void *const arg[3], const float *bias, bool plain)
+{
+    const int out = written_by(p->pass);
+    if (p->shape.bias)
+        ls__dnnl_plan_bias(p->dnnl, bias);
+    ls_status st =
+        plain ? ls__dnnl_plan_run_plain(p->dnnl, arg, out) : ls__dnnl_plan_run(p->dnnl, arg);
+    size_t bytes =
+        plain ? (size_t)ls__conv_count(&p->shape, out) * sizeof(float) : p->arg[out].bytes;
+    if (!st && p->shape.relu)
+        apply_relu(LS_F32, arg[out], (int64_t)(bytes / sizeof(float)));
+    return st;
+}
+#endif
+
 /* With `plain` the arguments are in our layout, else as wanted. */
-static ls_status run(const ls__conv_plan *p, void *x, void *w, void *y, bool plain)
+static ls_status run(const ls__conv_plan *p, void *x, void *w, void *y, const float *bias,
+                     bool plain)
 {
     void *const arg[3] = { x, w, y };
     const int out = written_by(p->pass);
+    ls_status st = LS_OK;
     switch (p->route) {
+#ifdef LS_HAVE_DNNL
+    case LS__CONV_ONE_CHANNEL:
+        return ls__conv_one_run(&p->shape, p->pass, x, w, y, bias);
+    case LS__CONV_DNNL:
+        return run_dnnl(p, arg, bias, plain);
+#endif
     case LS__CONV_ZERO:
         if (p->arg[out].bytes > 0)
             memset(arg[out], 0, p->arg[out].bytes);
-        return LS_OK;
-#ifdef LS_HAVE_DNNL
-    case LS__CONV_ONE_CHANNEL:
-        return ls__conv_one_run(&p->shape, p->pass, x, w, y);
-    case LS__CONV_DNNL:
-        return plain ? ls__dnnl_plan_run_plain(p->dnnl, arg, out) : ls__dnnl_plan_run(p->dnnl, arg);
-#endif
+        break;
     default:
         (void)plain;
-        return run_reference(p, x, w, y);
+        st = run_reference(p, x, w, y);
     }
+    if (!st && p->shape.bias)
+        add_bias(&p->shape, LS_F32, bias, y);
+    if (!st && p->shape.relu)
+        apply_relu(LS_F32, y, ls__conv_count(&p->shape, LS__CONV_Y));
+    return st;
 }
 
-ls_status ls__conv_plan_run(const ls__conv_plan *plan, void *x, void *w, void *y)
+ls_status ls__conv_plan_run(const ls__conv_plan *plan, void *x, void *w, void *y, const float *bias)
 {
-    return run(plan, x, w, y, false);
+    return run(plan, x, w, y, bias, false);
 }
 
 /* Inputs lose their const on the way; a pass writes only its output. */
 static ls_status run_eager(const ls__conv_shape *shape, ls__conv_pass pass, const float *x,
-                           const float *w, const float *y)
+                           const float *w, const float *y, const float *bias)
 {
     ls__conv_plan plan;
     ls_status st = ls__conv_plan_open(&plan, shape, pass, LS__CONV_NHWC);
     if (st)
         return st;
-    st = run(&plan, (void *)x, (void *)w, (void *)y, true);
+    st = run(&plan, (void *)x, (void *)w, (void *)y, bias, true);
     ls__conv_plan_close(&plan);
     return st;
 }
 
 ls_status ls__conv_forward_f32(const ls__conv_shape *s, const float *x, const float *w, float *y)
 {
-    return run_eager(s, LS__CONV_FORWARD, x, w, y);
+    ls__conv_shape alone = *s;
+    alone.bias = alone.relu = false;
+    return run_eager(&alone, LS__CONV_FORWARD, x, w, y, NULL);
+}
+
+ls_status ls__conv_forward_fused_f32(const ls__conv_shape *s, const float *x, const float *w,
+                                     const float *bias, float *y)
+{
+    return run_eager(s, LS__CONV_FORWARD, x, w, y, bias);
 }
 
 ls_status ls__conv_backward_data_f32(const ls__conv_shape *s, const float *dy, const float *w,
                                      float *dx)
 {
-    return run_eager(s, LS__CONV_BACKWARD_DATA, dx, w, dy);
+    return run_eager(s, LS__CONV_BACKWARD_DATA, dx, w, dy, NULL);
 }
 
 ls_status ls__conv_backward_weights_f32(const ls__conv_shape *s, const float *x, const float *dy,
                                         float *dw)
 {
-    return run_eager(s, LS__CONV_BACKWARD_WEIGHTS, x, dw, dy);
+    return run_eager(s, LS__CONV_BACKWARD_WEIGHTS, x, dw, dy, NULL);
 }
 
 /* f64: shapes are checked by whoever made them complete; the loops of the
@@ -257,6 +313,17 @@ ls_status ls__conv_backward_weights_f32(const ls__conv_shape *s, const float *x,
 ls_status ls__conv_forward_f64(const ls__conv_shape *s, const double *x, const double *w, double *y)
 {
     ls__ref_conv_forward_f64(s, x, w, y);
+    return LS_OK;
+}
+
+ls_status ls__conv_forward_fused_f64(const ls__conv_shape *s, const double *x, const double *w,
+                                     const double *bias, double *y)
+{
+    ls__ref_conv_forward_f64(s, x, w, y);
+    if (s->bias)
+        add_bias(s, LS_F64, bias, y);
+    if (s->relu)
+        apply_relu(LS_F64, y, ls__conv_count(s, LS__CONV_Y));
     return LS_OK;
 }
 

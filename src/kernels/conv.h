@@ -16,6 +16,10 @@
  *    LS__CONV_ANY lets oneDNN choose the activations' layout too; ls__conv_preferred
  *    says which is fastest.
  *
+ * A forward pass may go on with what often follows: with `bias` and `relu` of the
+ * shape it writes relu(conv(x, w) + bias[oc]); `bias` is always plain. Negative
+ * numbers and both zeros become +0 and NaN stays NaN, as the operator relu has it.
+ *
  * In a backward pass the gradient takes its value's place: backward-data reads
  * W and Y (= dy) and writes X (= dx); backward-weights reads X and Y, writes W.
  * Every size may be zero: what depends on nothing is zero-filled. The same call
@@ -39,6 +43,7 @@ typedef struct ls__conv_shape {
     int64_t pad_top, pad_left, pad_bottom, pad_right;
     bool depthwise;
     int64_t multiplier; /* depthwise only: oc = c * multiplier */
+    bool bias, relu;    /* what a forward pass goes on with; others do not look */
 } ls__conv_shape;
 
 typedef enum ls__conv_pass {
@@ -70,6 +75,11 @@ int64_t ls__conv_count(const ls__conv_shape *shape, int arg);
 
 ls_status ls__conv_forward_f32(const ls__conv_shape *shape, const float *x, const float *w,
                                float *y);
+/* The same with `bias` (if shape->bias) and then relu (if shape->relu). */
+ls_status ls__conv_forward_fused_f32(const ls__conv_shape *shape, const float *x, const float *w,
+                                     const float *bias, float *y);
+ls_status ls__conv_forward_fused_f64(const ls__conv_shape *shape, const double *x, const double *w,
+                                     const double *bias, double *y);
 ls_status ls__conv_backward_data_f32(const ls__conv_shape *shape, const float *dy, const float *w,
                                      float *dx);
 ls_status ls__conv_backward_weights_f32(const ls__conv_shape *shape, const float *x,
@@ -109,7 +119,9 @@ ls_status ls__conv_plan_pack(const ls__conv_plan *plan, int arg, const float *pl
 ls_status ls__conv_plan_unpack(const ls__conv_plan *plan, int arg, const void *packed,
                                float *plain);
 /* Runs on arguments as wanted; the pass says which of the three is written.
- * Buffers are best aligned to 64 bytes. */
-ls_status ls__conv_plan_run(const ls__conv_plan *plan, void *x, void *w, void *y);
+ * `bias` is looked at when the plan's shape has one. Buffers are best aligned to
+ * 64 bytes. */
+ls_status ls__conv_plan_run(const ls__conv_plan *plan, void *x, void *w, void *y,
+                            const float *bias);
 
 #endif

@@ -15,7 +15,9 @@ typedef struct ls__conv_frame {
 } ls__conv_frame;
 
 typedef struct ls__conv_one {
-    void (*forward)(const ls__conv_shape *s, const ls__conv_frame *f, const float *w, float *y);
+    /* `bias` is read if s->bias; see conv.h. */
+    void (*forward)(const ls__conv_shape *s, const ls__conv_frame *f, const float *w,
+                    const float *bias, float *y);
     /* Adds to dw. */
     void (*weights)(const ls__conv_shape *s, const ls__conv_frame *f, const float *dy, float *dw);
 } ls__conv_one;

@@ -103,7 +103,8 @@ static void run_eager(const setting *t, int out, float *result)
         fail_msg("%s", ls_error_report());
 }
 
-static void run_planned(const setting *t, int out, ls__conv_layout layout, float *result)
+static void run_fused(const setting *t, int out, ls__conv_layout layout, const float *bias,
+                      float *result)
 {
     ls__conv_plan plan;
     void *arg[3];
@@ -115,11 +116,61 @@ static void run_planned(const setting *t, int out, ls__conv_layout layout, float
         if (i != out)
             assert_int_equal(ls__conv_plan_pack(&plan, i, t->in[i], arg[i]), LS_OK);
     }
-    assert_int_equal(ls__conv_plan_run(&plan, arg[0], arg[1], arg[2]), LS_OK);
+    assert_int_equal(ls__conv_plan_run(&plan, arg[0], arg[1], arg[2], bias), LS_OK);
     assert_int_equal(ls__conv_plan_unpack(&plan, out, arg[out], result), LS_OK);
     ls__conv_plan_close(&plan);
     for (int i = 0; i < 3; i++)
         free(arg[i]);
+}
+
+static void run_planned(const setting *t, int out, ls__conv_layout layout, float *result)
+{
+    run_fused(t, out, layout, NULL, result);
+}
+
+/* `value` of channel `c`, then the bias, then relu, as the operators have it. */
+static double finished(const ls__conv_shape *s, double value, const float *bias, int64_t c)
+{
+    if (s->bias)
+        value += bias[c];
+    return s->relu && value <= 0 ? 0 : value;
+}
+
+/* Forward with bias and relu in every combination, twice (the second time on a
+ * plan that knows another bias), in every layout; with the bits of the separate
+ * operators where oneDNN has no hand in it. */
+static void check_fused(const ls__conv_shape *shape)
+{
+    setting t = make_setting(shape);
+    ls__conv_plan plan;
+    assert_int_equal(ls__conv_plan_open(&plan, shape, LS__CONV_FORWARD, LS__CONV_NHWC), LS_OK);
+    const bool exact = plan.route != LS__CONV_DNNL;
+    ls__conv_plan_close(&plan);
+    float *y = numbers(t.n[2]), *got = numbers(t.n[2]);
+    double *plain = t.want[2], *want = malloc((size_t)(t.n[2] + 1) * sizeof *want);
+    t.want[2] = want;
+    run_eager(&t, LS__CONV_Y, y);
+    for (int mode = 0; mode < 8; mode++) {
+        float *bias = numbers(shape->oc);
+        t.s.bias = mode & 1, t.s.relu = mode & 2;
+        for (int64_t i = 0; i < t.n[2]; i++)
+            want[i] = finished(&t.s, plain[i], bias, i % shape->oc);
+        assert_int_equal(ls__conv_forward_fused_f32(&t.s, t.in[0], t.in[1], bias, got), LS_OK);
+        check(&t, LS__CONV_Y, got, "fused");
+        for (int64_t i = 0; i < t.n[2] && exact; i++) {
+            float sum = t.s.bias ? y[i] + bias[i % shape->oc] : y[i];
+            sum = t.s.relu && sum <= 0 ? 0 : sum;
+            assert_memory_equal(&sum, &got[i], sizeof sum);
+        }
+        for (ls__conv_layout layout = LS__CONV_NHWC; layout <= LS__CONV_WINOGRAD; layout++) {
+            run_fused(&t, LS__CONV_Y, layout, bias, got);
+            check(&t, LS__CONV_Y, got, "fused, planned");
+        }
+        free(bias);
+    }
+    free(y), free(got), free(want);
+    t.want[2] = plain;
+    free_setting(&t);
 }
 
 static void check_shape(const ls__conv_shape *s)
@@ -216,7 +267,60 @@ static void test_one_channel(void **state)
                                      .pad_right = pad };
                 assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
                 check_shape(&s);
+                check_fused(&s);
             }
+}
+
+static void test_fused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        ls__conv_shape s = random_shape();
+        check_fused(&s);
+    }
+}
+
+/* relu keeps NaN, drops -infinity and makes -0.0 zero, whoever computes: oneDNN
+ * (8 channels), our kernel (1), and nobody (0: the bias alone). */
+static void test_fused_specials(void **state)
+{
+    (void)state;
+    const float bias[16] = { NAN, INFINITY, -INFINITY, -0.0f, 0.0f, 1, -1, 2 };
+    const float want[16] = { NAN, INFINITY, 0, 0, 0, 1, 0, 2 };
+    for (int64_t c = 0; c <= 8; c = c ? c * 8 : 1) {
+        ls__conv_shape s = { .n = 1,
+                             .h = 4,
+                             .w = 5,
+                             .c = c,
+                             .kh = 3,
+                             .kw = 3,
+                             .oc = 16,
+                             .stride_h = 1,
+                             .stride_w = 1,
+                             .dilation_h = 1,
+                             .dilation_w = 1,
+                             .bias = true,
+                             .relu = true };
+        assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
+        int64_t n = ls__conv_count(&s, LS__CONV_Y);
+        float *x = calloc(20 * 8, sizeof *x), *w = numbers(9 * 8 * 16), *y = numbers(n);
+        double wide_bias[16], *wide = calloc(9 * 8 * 16, sizeof *wide);
+        double *wide_y = malloc((size_t)n * sizeof *wide_y);
+        for (int i = 0; i < 16; i++)
+            wide_bias[i] = bias[i];
+        for (int i = 0; i < 9 * 8 * 16; i++)
+            w[i] = -fabsf(w[i]); /* zero times these is -0.0 */
+        assert_int_equal(ls__conv_forward_fused_f32(&s, x, w, bias, y), LS_OK);
+        assert_int_equal(ls__conv_forward_fused_f64(&s, wide, wide, wide_bias, wide_y), LS_OK);
+        for (int64_t i = 0; i < n; i++) {
+            if (isnan(want[i % 16]))
+                assert_true(isnan(y[i]) && isnan(wide_y[i]));
+            else
+                assert_true(y[i] == want[i % 16] && wide_y[i] == want[i % 16]);
+            assert_false(want[i % 16] == 0 && (signbit(y[i]) || signbit(wide_y[i])));
+        }
+        free(x), free(w), free(y), free(wide), free(wide_y);
+    }
 }
 
 static void test_empty(void **state)
@@ -363,10 +467,11 @@ static void test_rectangular(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_one_channel),   cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_refuses),       cmocka_unit_test(test_threads_agree),
-        cmocka_unit_test(test_rectangular),
+        cmocka_unit_test(test_random_shapes),  cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_one_channel),    cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_refuses),        cmocka_unit_test(test_threads_agree),
+        cmocka_unit_test(test_rectangular),    cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_fused_specials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

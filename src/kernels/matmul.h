@@ -66,4 +66,8 @@ void ls__matmul_plan_close(ls__matmul_plan *plan);
 ls_status ls__matmul_plan_pack_b(const ls__matmul_plan *plan, const float *b, void *packed);
 ls_status ls__matmul_plan_run(const ls__matmul_plan *plan, const float *a, const void *b, float *c);
 
+/* Whether a product gains by B packed once for many runs. A rule on the sizes
+ * alone; where B is wanted plain in the end (plan.b_plain) it may still say yes. */
+bool ls__matmul_packing_pays(const ls__matmul_shape *shape);
+
 #endif

@@ -111,6 +111,34 @@ static void test_routes(void **state)
         4 * 16 * 24, 24 * 80, 4 * 16 * 80);
 }
 
+/* The rule's edges: rows, transposes, small weights, batches. */
+static void test_packing_pays(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t batch, m, n, k;
+        bool ta, tb, pays;
+    } cases[] = {
+        { 1, 32, 2048, 784, false, false, true },   { 1, 64, 768, 768, false, false, true },
+        { 1, 65, 2048, 2048, false, false, false }, { 1, 3, 2048, 2048, false, false, false },
+        { 1, 32, 10, 2048, false, false, false },   { 1, 32, 2048, 512, false, false, false },
+        { 1, 1, 64, 64, false, true, true },        { 1, 64, 512, 512, false, true, true },
+        { 1, 65, 512, 512, false, true, false },    { 1, 16, 10, 2048, false, true, false },
+        { 1, 16, 2048, 10, false, true, false },    { 1, 0, 512, 512, false, true, false },
+        { 1, 32, 2048, 784, true, false, false },   { 2, 32, 2048, 784, false, false, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ls__matmul_shape s = { .batch = cases[i].batch,
+                                     .m = cases[i].m,
+                                     .n = cases[i].n,
+                                     .k = cases[i].k,
+                                     .ta = cases[i].ta,
+                                     .tb = cases[i].tb };
+        if (ls__matmul_packing_pays(&s) != cases[i].pays)
+            fail_msg("case %zu", i);
+    }
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -209,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_all_threads_flush),
         cmocka_unit_test(test_random_shapes),
         cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_packing_pays),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_refuses),

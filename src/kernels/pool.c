@@ -49,16 +49,22 @@ void ls__max_pool_forward_f32(const ls__pool_shape *s, const float *x, float *y,
     LS__PICK(ls__pool_table)->max_forward(s, x, y, argmax);
 }
 
-void ls__max_pool_backward_f32(const ls__pool_shape *s, const float *dy, const int32_t *argmax,
-                               float *dx)
+void ls__max_pool_forward_relu_f32(const ls__pool_shape *s, const float *x, float *y,
+                                   int32_t *argmax)
 {
-    LS__PICK(ls__pool_table)->max_backward(s, dy, argmax, dx);
+    LS__PICK(ls__pool_table)->max_forward_relu(s, x, y, argmax);
 }
 
-void ls__max_pool_gather_f32(const ls__pool_shape *s, const float *x, const int32_t *argmax,
+bool ls__max_pool_backward_f32(const ls__pool_shape *s, const float *dy, const int32_t *argmax,
+                               float *dx)
+{
+    return LS__PICK(ls__pool_table)->max_backward(s, dy, argmax, dx);
+}
+
+bool ls__max_pool_gather_f32(const ls__pool_shape *s, const float *x, const int32_t *argmax,
                              float *y)
 {
-    LS__PICK(ls__pool_table)->max_gather(s, x, argmax, y);
+    return LS__PICK(ls__pool_table)->max_gather(s, x, argmax, y);
 }
 
 void ls__avg_pool_forward_f32(const ls__pool_shape *s, const float *x, float *y)
@@ -76,16 +82,42 @@ void ls__max_pool_forward_f64(const ls__pool_shape *s, const double *x, double *
     ls__ref_max_pool_forward_f64(s, x, y, argmax);
 }
 
-void ls__max_pool_backward_f64(const ls__pool_shape *s, const double *dy, const int32_t *argmax,
-                               double *dx)
+void ls__max_pool_forward_relu_f64(const ls__pool_shape *s, const double *x, double *y,
+                                   int32_t *argmax)
 {
-    ls__ref_max_pool_backward_f64(s, dy, argmax, dx);
+    const int64_t n = s->n * s->oh * s->ow * s->c;
+    ls__ref_max_pool_forward_f64(s, x, y, argmax);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = y[i] <= 0 ? 0 : y[i];
 }
 
-void ls__max_pool_gather_f64(const ls__pool_shape *s, const double *x, const int32_t *argmax,
+/* The reference goes where an index says. */
+static bool all_inside(const ls__pool_shape *s, const int32_t *argmax)
+{
+    const int64_t n = s->n * s->oh * s->ow * s->c;
+    const uint32_t pixels = (uint32_t)(s->h * s->w);
+    int outside = 0;
+    for (int64_t i = 0; i < n; i++)
+        outside |= (uint32_t)argmax[i] >= pixels;
+    return !outside;
+}
+
+bool ls__max_pool_backward_f64(const ls__pool_shape *s, const double *dy, const int32_t *argmax,
+                               double *dx)
+{
+    if (!all_inside(s, argmax))
+        return false;
+    ls__ref_max_pool_backward_f64(s, dy, argmax, dx);
+    return true;
+}
+
+bool ls__max_pool_gather_f64(const ls__pool_shape *s, const double *x, const int32_t *argmax,
                              double *y)
 {
+    if (!all_inside(s, argmax))
+        return false;
     ls__ref_max_pool_gather_f64(s, x, argmax, y);
+    return true;
 }
 
 void ls__avg_pool_forward_f64(const ls__pool_shape *s, const double *x, double *y)

@@ -6,7 +6,7 @@
  * second-order rule read it. The first of equals wins; NaN wins over numbers.
  * Average pooling divides by the cells inside the image: padding never counts
  * (TensorFlow's SAME). An index given to _backward or _gather must come from
- * _forward of the same shape.
+ * _forward of the same shape; one that lies in no image is found and refused.
  *
  * f32 is SIMD, the same bits at every instruction set; f64 is plain C. Zero
  * rows, channels and output sizes are legal.
@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "kernels/isa_select.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ls__pool_shape {
@@ -34,20 +35,26 @@ ls_status ls__pool_shape_complete(ls__pool_shape *shape);
 /* `argmax` may be NULL. */
 void ls__max_pool_forward_f32(const ls__pool_shape *shape, const float *x, float *y,
                               int32_t *argmax);
-/* dx = 0, then dx[argmax] += dy. */
-void ls__max_pool_backward_f32(const ls__pool_shape *shape, const float *dy, const int32_t *argmax,
+/* The same with y = relu(y), the operator's bits: NaN stays, -0.0 becomes 0. */
+void ls__max_pool_forward_relu_f32(const ls__pool_shape *shape, const float *x, float *y,
+                                   int32_t *argmax);
+/* dx = 0, then dx[argmax] += dy. False when an index is outside the image: then
+ * what was written is of no use. */
+bool ls__max_pool_backward_f32(const ls__pool_shape *shape, const float *dy, const int32_t *argmax,
                                float *dx);
-/* y = x[argmax], the transpose of _backward. */
-void ls__max_pool_gather_f32(const ls__pool_shape *shape, const float *x, const int32_t *argmax,
+/* y = x[argmax], the transpose of _backward; false as there. */
+bool ls__max_pool_gather_f32(const ls__pool_shape *shape, const float *x, const int32_t *argmax,
                              float *y);
 void ls__avg_pool_forward_f32(const ls__pool_shape *shape, const float *x, float *y);
 void ls__avg_pool_backward_f32(const ls__pool_shape *shape, const float *dy, float *dx);
 
 void ls__max_pool_forward_f64(const ls__pool_shape *shape, const double *x, double *y,
                               int32_t *argmax);
-void ls__max_pool_backward_f64(const ls__pool_shape *shape, const double *dy, const int32_t *argmax,
+void ls__max_pool_forward_relu_f64(const ls__pool_shape *shape, const double *x, double *y,
+                                   int32_t *argmax);
+bool ls__max_pool_backward_f64(const ls__pool_shape *shape, const double *dy, const int32_t *argmax,
                                double *dx);
-void ls__max_pool_gather_f64(const ls__pool_shape *shape, const double *x, const int32_t *argmax,
+bool ls__max_pool_gather_f64(const ls__pool_shape *shape, const double *x, const int32_t *argmax,
                              double *y);
 void ls__avg_pool_forward_f64(const ls__pool_shape *shape, const double *x, double *y);
 void ls__avg_pool_backward_f64(const ls__pool_shape *shape, const double *dy, double *dx);
@@ -55,8 +62,9 @@ void ls__avg_pool_backward_f64(const ls__pool_shape *shape, const double *dy, do
 /* The f32 kernels of one instruction set (cpu/pool.c). */
 typedef struct ls__pool_kernels {
     void (*max_forward)(const ls__pool_shape *, const float *, float *, int32_t *);
-    void (*max_backward)(const ls__pool_shape *, const float *, const int32_t *, float *);
-    void (*max_gather)(const ls__pool_shape *, const float *, const int32_t *, float *);
+    void (*max_forward_relu)(const ls__pool_shape *, const float *, float *, int32_t *);
+    bool (*max_backward)(const ls__pool_shape *, const float *, const int32_t *, float *);
+    bool (*max_gather)(const ls__pool_shape *, const float *, const int32_t *, float *);
     void (*avg_forward)(const ls__pool_shape *, const float *, float *);
     void (*avg_backward)(const ls__pool_shape *, const float *, float *);
 } ls__pool_kernels;

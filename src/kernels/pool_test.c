@@ -7,15 +7,19 @@
 #include "kernels/ref/ref_pool.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "kernels/test_numbers.h"
 
-/* Few distinct values, so that ties are common; one in 50 is NaN if asked. */
+/* Few distinct values, so that ties are common, -0.0 among them; one in 50 is NaN
+ * if asked. */
 static float *values(int64_t n, bool nan_too)
 {
     float *v = malloc((size_t)(n + 1) * sizeof *v);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         v[i] = nan_too && pick(0, 49) == 0 ? NAN : (float)pick(-8, 8) / 3.0f;
+        v[i] = v[i] == 0 && pick(0, 1) ? -0.0f : v[i];
+    }
     return v;
 }
 
@@ -58,12 +62,24 @@ static void check_max(const ls__pool_kernels *k, const ls__pool_shape *s)
     same(at, want_at, ny);
     k->max_forward(s, x, got, NULL);
     same(got, want, ny);
-    k->max_backward(s, dy, at, got);
+    memset(at, -1, (size_t)ny * 4);
+    k->max_forward_relu(s, x, got, at);
+    for (int64_t i = 0; i < ny; i++)
+        want[i] = want[i] <= 0 ? 0 : want[i];
+    same(got, want, ny);
+    same(at, want_at, ny);
+    assert_true(k->max_backward(s, dy, at, got));
     ls__ref_max_pool_backward_f32(s, dy, at, want);
     same(got, want, nx);
-    k->max_gather(s, x, at, got);
+    assert_true(k->max_gather(s, x, at, got));
     ls__ref_max_pool_gather_f32(s, x, at, want);
     same(got, want, ny);
+    for (int i = 0; i < 2 && ny > 0; i++) {
+        at[pick(0, ny - 1)] = i ? -1 : (int32_t)(s->h * s->w);
+        assert_false(k->max_backward(s, dy, at, got));
+        assert_false(k->max_gather(s, x, at, got));
+        memcpy(at, want_at, (size_t)ny * 4);
+    }
     free(x), free(dy), free(got), free(want), free(at), free(want_at);
 }
 
@@ -98,6 +114,49 @@ static void test_random_shapes(void **state)
         ls__pool_shape s = random_shape();
         check_shape(&s);
     }
+}
+
+/* Windows side by side, as the models have them: 2x2 and others, with rows and
+ * columns left over, cut off by the edge, or none at all. */
+static void test_tiles(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        ls__pool_shape s = { .n = pick(1, 2), .h = pick(1, 9), .w = pick(1, 9), .c = pick(1, 40) };
+        s.kh = s.stride_h = pick(0, 1) ? 2 : pick(1, 4);
+        s.kw = s.stride_w = pick(0, 1) ? 2 : pick(1, 4);
+        if (pick(0, 1)) {
+            s.pad_bottom = s.h % s.kh ? s.kh - s.h % s.kh : 0;
+            s.pad_right = s.w % s.kw ? s.kw - s.w % s.kw : 0;
+            s.pad_top = s.pad_bottom / 2, s.pad_bottom -= s.pad_top;
+            s.pad_left = s.pad_right / 2, s.pad_right -= s.pad_left;
+        }
+        assert_int_equal(ls__pool_shape_complete(&s), LS_OK);
+        check_shape(&s);
+    }
+}
+
+/* f64, whose reference goes where an index says. */
+static void test_f64(void **state)
+{
+    (void)state;
+    ls__pool_shape s = {
+        .n = 1, .h = 2, .w = 4, .c = 1, .kh = 2, .kw = 2, .stride_h = 2, .stride_w = 2
+    };
+    const double x[8] = { -1, 3, -2, -0.0, 2, -5, -7, -4 };
+    double y[2], dx[8];
+    int32_t at[2];
+    assert_int_equal(ls__pool_shape_complete(&s), LS_OK);
+    ls__max_pool_forward_relu_f64(&s, x, y, at);
+    assert_true(y[0] == 3 && y[1] == 0 && !signbit(y[1]));
+    assert_true(at[0] == 1 && at[1] == 3);
+    assert_true(ls__max_pool_backward_f64(&s, y, at, dx));
+    assert_true(dx[1] == 3 && dx[0] == 0);
+    assert_true(ls__max_pool_gather_f64(&s, x, at, y));
+    assert_true(y[0] == 3 && y[1] == 0);
+    at[1] = 8;
+    assert_false(ls__max_pool_backward_f64(&s, y, at, dx));
+    assert_false(ls__max_pool_gather_f64(&s, x, at, y));
 }
 
 static void test_empty(void **state)
@@ -167,6 +226,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_shapes),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_f64),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_padding_does_not_count),
         cmocka_unit_test(test_ties_and_nan),

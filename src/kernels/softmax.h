@@ -44,6 +44,11 @@ int64_t ls__labels_check(ls__labels labels, int64_t rows, int64_t n);
     X(xent, (const T *x, const T *t, T *loss, T *p, int64_t rows, int64_t n))                      \
     /* dx = (p sum(t) - t) dloss */                                                                \
     X(xent_grad, (const T *p, const T *t, const T *dloss, T *dx, int64_t rows, int64_t n))         \
+    /* a loss and its gradient at once, the same bits; p is never stored */                        \
+    X(sparse_xent_both, (const T *x, ls__labels labels, const T *dloss, T *loss, T *dx,            \
+                         int64_t rows, int64_t n))                                                 \
+    X(xent_both, (const T *x, const T *t, const T *dloss, T *loss, T *dx, int64_t rows,            \
+                  int64_t n, T *scratch)) /* n elements */                                         \
     /* y = max(x, 0) - x t + log(1 + exp(-|x|)) */                                                 \
     X(sigmoid_xent, (const T *x, const T *t, T *y, int64_t n))                                     \
     /* y = mean((a - b)^2) of each row */                                                          \

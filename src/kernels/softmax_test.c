@@ -50,8 +50,34 @@ static int64_t run_all(const ls__softmax_fns *f, const float *x, const float *t,
 static const ls__softmax_fns reference = {
     ls__ref_softmax_f32,          ls__ref_softmax_grad_f32, ls__ref_sparse_xent_f32,
     ls__ref_sparse_xent_grad_f32, ls__ref_xent_f32,         ls__ref_xent_grad_f32,
-    ls__ref_sigmoid_xent_f32,     ls__ref_mse_f32,
+    ls__ref_sparse_xent_both_f32, ls__ref_xent_both_f32,    ls__ref_sigmoid_xent_f32,
+    ls__ref_mse_f32,
 };
+
+/* Loss and gradient at once: the bits of the two kernels. */
+static void both_is_the_two(const ls__softmax_fns *f, const float *x, const float *t,
+                            ls__labels labels, int64_t rows, int64_t n)
+{
+    size_t all = (size_t)(rows * n) * sizeof(float), row = (size_t)rows * sizeof(float);
+    float *p = numbers(rows * n), *want = numbers(rows * n), *got = numbers(rows * n);
+    float *loss = numbers(rows), *got_loss = numbers(rows), *scratch = numbers(n);
+    f->sparse_xent(x, labels, loss, p, rows, n);
+    f->sparse_xent_grad(p, labels, t, want, rows, n);
+    f->sparse_xent_both(x, labels, t, got_loss, got, rows, n);
+    assert_memory_equal(got, want, all);
+    assert_memory_equal(got_loss, loss, row);
+    f->xent(x, t, loss, p, rows, n);
+    f->xent_grad(p, t, x, want, rows, n);
+    f->xent_both(x, t, x, got_loss, got, rows, n, scratch);
+    assert_memory_equal(got, want, all);
+    assert_memory_equal(got_loss, loss, row);
+    free(p);
+    free(want);
+    free(got);
+    free(loss);
+    free(got_loss);
+    free(scratch);
+}
 
 static void compare(int64_t outer, int64_t n, int64_t inner, float size)
 {
@@ -65,9 +91,11 @@ static void compare(int64_t outer, int64_t n, int64_t inner, float size)
         label[r] = below(n);
     ls__labels labels = { label, true };
     int64_t count = run_all(&reference, x, t, labels, want, outer, n, inner);
+    both_is_the_two(&reference, x, t, labels, rows, n);
     for (int i = 0; i < n_tables; i++) {
         assert_int_equal(run_all(table[i], x, t, labels, got, outer, n, inner), count);
         near(got, want, count, 3e-6 * (1 + size));
+        both_is_the_two(table[i], x, t, labels, rows, n);
         if (i == 0)
             memcpy(first, got, (size_t)count * sizeof *got);
         assert_memory_equal(got, first, (size_t)count * sizeof *got);

@@ -3,6 +3,8 @@
  * also puts out the log of each score row's sum of exponentials (of bf16: f32),
  * from which its gradient makes the probabilities again.
  */
+#include "ops/attention.h"
+
 #include <lockstep/ops.h>
 #include <math.h>
 #include <string.h>
@@ -10,10 +12,7 @@
 #include "dispatch/call.h"
 #include "kernels/attention.h"
 
-typedef struct attention_attrs {
-    int64_t causal;
-    double scale; /* 0: 1 / sqrt(width) */
-} attention_attrs;
+typedef ls__attention_attrs attention_attrs;
 
 static const ls_attr attention_attr_list[] = { LS_ATTR_INT(attention_attrs, causal),
                                                LS_ATTR_FLOAT(attention_attrs, scale), LS_ATTR_END };

@@ -155,12 +155,13 @@ GRADIENT(pow)
 
 /* ---- rows --------------------------------------------------------------------------- */
 
-#define ROW(op, rule)                                                                              \
+/* div and mod refuse integer zeros: not total. */
+#define ROW(op, rule, total)                                                                       \
     static const ls_op op##_row = { .size = sizeof(ls_op),                                         \
                                     .name = #op,                                                   \
                                     .inputs = 2,                                                   \
                                     .outputs = 1,                                                  \
-                                    .flags = FLAGS,                                                \
+                                    .flags = FLAGS | (total),                                      \
                                     .shape = rule,                                                 \
                                     .kernel = op##_kernel,                                         \
                                     .gradient = op##_gradient };                                   \
@@ -169,14 +170,14 @@ GRADIENT(pow)
         return ls__call2(&op##_row, NULL, a, b);                                                   \
     }
 
-ROW(add, numbers_shape)
-ROW(sub, numbers_shape)
-ROW(mul, numbers_shape)
-ROW(div, numbers_shape)
-ROW(mod, numbers_shape)
-ROW(pow, floats_shape)
-ROW(maximum, numbers_shape)
-ROW(minimum, numbers_shape)
+ROW(add, numbers_shape, LS_OP_TOTAL)
+ROW(sub, numbers_shape, LS_OP_TOTAL)
+ROW(mul, numbers_shape, LS_OP_TOTAL)
+ROW(div, numbers_shape, 0)
+ROW(mod, numbers_shape, 0)
+ROW(pow, floats_shape, LS_OP_TOTAL)
+ROW(maximum, numbers_shape, LS_OP_TOTAL)
+ROW(minimum, numbers_shape, LS_OP_TOTAL)
 
 ls_tensor *ls_scale(ls_tensor *x, double factor)
 {

@@ -26,7 +26,7 @@ static ls_status bools_shape(ls_call *c)
                                     .name = #op,                                                   \
                                     .inputs = 2,                                                   \
                                     .outputs = 1,                                                  \
-                                    .flags = LS_OP_ELEMENTWISE | LS_OP_BF16_AS_F32,                \
+                                    .flags = LS_OP_ELEMENTWISE | LS_OP_BF16_AS_F32 | LS_OP_TOTAL,  \
                                     .shape = rule,                                                 \
                                     .kernel = op##_kernel };                                       \
     ls_tensor *ls_##op(ls_tensor *a, ls_tensor *b)                                                 \
@@ -57,7 +57,7 @@ static const ls_op logical_not_row = { .size = sizeof(ls_op),
                                        .name = "logical_not",
                                        .inputs = 1,
                                        .outputs = 1,
-                                       .flags = LS_OP_ELEMENTWISE,
+                                       .flags = LS_OP_ELEMENTWISE | LS_OP_TOTAL,
                                        .shape = not_shape,
                                        .kernel = not_kernel };
 

@@ -7,30 +7,15 @@
  * defines the two other rows; so each of the three is the gradient of the other
  * two and gradients of any order are rows of this file.
  */
-#include "kernels/conv.h"
+#include "ops/conv.h"
 
 #include <lockstep/ops.h>
 #include <string.h>
 
-#include "dispatch/call.h"
 #include "ops/window.h"
 
-typedef struct conv_attrs {
-    ls_ints stride;
-    ls_ints dilation;
-    int64_t padding;
-} conv_attrs;
-
-/* Of the backward rows: `shape` is that of the result. They begin with the
- * bytes of conv_attrs, so that conv_attrs_of reads either. */
-typedef struct conv_grad_attrs {
-    ls_ints stride;
-    ls_ints dilation;
-    int64_t padding;
-    ls_ints shape;
-} conv_grad_attrs;
-
-_Static_assert(offsetof(conv_grad_attrs, shape) == sizeof(conv_attrs), "begins like conv_attrs");
+typedef ls__conv_attrs conv_attrs;
+typedef ls__conv_grad_attrs conv_grad_attrs;
 
 static conv_attrs conv_attrs_of(const void *attrs)
 {
@@ -58,9 +43,8 @@ static const conv_kind plain_kind, depthwise_kind;
 
 /* ---- shapes ----------------------------------------------------------------------- */
 
-/* Everything about a convolution of x by w. */
-static ls_status geometry(const ls_call *c, const conv_kind *kind, const int64_t *x,
-                          const int64_t *w, ls__conv_shape *s)
+ls_status ls__conv_geometry(const ls_call *c, bool depthwise, const int64_t *x, const int64_t *w,
+                            ls__conv_shape *s)
 {
     const conv_attrs a = conv_attrs_of(c->attrs);
     ls__window rows, cols;
@@ -80,7 +64,7 @@ static ls_status geometry(const ls_call *c, const conv_kind *kind, const int64_t
         return ls_call_fail(c, LS_SHAPE, "x has %lld channels, the filter takes %lld",
                             (long long)x[3], (long long)w[2]);
     int64_t out = w[3];
-    if (kind->depthwise && __builtin_mul_overflow(x[3], w[3], &out))
+    if (depthwise && __builtin_mul_overflow(x[3], w[3], &out))
         return ls_call_fail(c, LS_SHAPE, "%lld channels with %lld filters each do not fit in int64",
                             (long long)x[3], (long long)w[3]);
     *s = (ls__conv_shape){
@@ -101,13 +85,13 @@ static ls_status geometry(const ls_call *c, const conv_kind *kind, const int64_t
         .pad_left = cols.before,
         .pad_bottom = rows.after,
         .pad_right = cols.after,
-        .depthwise = kind->depthwise,
-        .multiplier = kind->depthwise ? w[3] : 1,
+        .depthwise = depthwise,
+        .multiplier = depthwise ? w[3] : 1,
     };
     return LS_OK;
 }
 
-static ls_status want_two_of_rank_4(const ls_call *c)
+ls_status ls__conv_want_inputs(const ls_call *c)
 {
     ls_status st = ls__want_dtype(c, 0, LS__FLOATS);
     if (!st)
@@ -120,9 +104,9 @@ static ls_status want_two_of_rank_4(const ls_call *c)
 static ls_status forward_shape(ls_call *c, const conv_kind *kind)
 {
     ls__conv_shape s;
-    ls_status st = want_two_of_rank_4(c);
+    ls_status st = ls__conv_want_inputs(c);
     if (!st)
-        st = geometry(c, kind, c->in[0]->dims, c->in[1]->dims, &s);
+        st = ls__conv_geometry(c, kind->depthwise, c->in[0]->dims, c->in[1]->dims, &s);
     return st ? st
               : ls_call_output(c, 0, c->in[0]->dtype, 4,
                                (const int64_t[]){ s.n, s.oh, s.ow, s.oc });
@@ -133,15 +117,15 @@ static ls_status backward_shape(ls_call *c, const conv_kind *kind, bool input)
 {
     const ls_ints *shape = &((const conv_grad_attrs *)c->attrs)->shape;
     ls__conv_shape s;
-    ls_status st = want_two_of_rank_4(c);
+    ls_status st = ls__conv_want_inputs(c);
     if (!st && shape->count != 4)
         st =
             ls_call_fail(c, LS_INVALID, "shape has %lld numbers, wants 4", (long long)shape->count);
     if (!st)
         st = ls_call_output(c, 0, c->in[0]->dtype, 4, shape->at);
     if (!st)
-        st = geometry(c, kind, input ? shape->at : c->in[0]->dims,
-                      input ? c->in[0]->dims : shape->at, &s);
+        st = ls__conv_geometry(c, kind->depthwise, input ? shape->at : c->in[0]->dims,
+                               input ? c->in[0]->dims : shape->at, &s);
     if (st)
         return st;
     const int64_t *dy = c->in[1]->dims;
@@ -156,7 +140,7 @@ static ls_status backward_shape(ls_call *c, const conv_kind *kind, bool input)
 static ls_status forward_kernel(ls_call *c, const conv_kind *kind)
 {
     ls__conv_shape s;
-    ls_status st = geometry(c, kind, c->in[0]->dims, c->in[1]->dims, &s);
+    ls_status st = ls__conv_geometry(c, kind->depthwise, c->in[0]->dims, c->in[1]->dims, &s);
     if (st)
         return st;
     if (c->out[0].dtype == LS_F64)
@@ -168,7 +152,7 @@ static ls_status forward_kernel(ls_call *c, const conv_kind *kind)
 static ls_status grad_input_kernel(ls_call *c, const conv_kind *kind)
 {
     ls__conv_shape s;
-    ls_status st = geometry(c, kind, c->out[0].dims, c->in[0]->dims, &s);
+    ls_status st = ls__conv_geometry(c, kind->depthwise, c->out[0].dims, c->in[0]->dims, &s);
     if (st)
         return st;
     if (c->out[0].dtype == LS_F64)
@@ -180,7 +164,7 @@ static ls_status grad_input_kernel(ls_call *c, const conv_kind *kind)
 static ls_status grad_filter_kernel(ls_call *c, const conv_kind *kind)
 {
     ls__conv_shape s;
-    ls_status st = geometry(c, kind, c->in[0]->dims, c->out[0].dims, &s);
+    ls_status st = ls__conv_geometry(c, kind->depthwise, c->in[0]->dims, c->out[0].dims, &s);
     if (st)
         return st;
     if (c->out[0].dtype == LS_F64)

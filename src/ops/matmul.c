@@ -6,19 +6,15 @@
  * what remains is looped over. A batch of rows times one matrix is one product
  * of all the rows.
  */
-#include "kernels/matmul.h"
+#include "ops/matmul.h"
 
 #include <lockstep/ops.h>
 
-#include "dispatch/call.h"
+#include "kernels/matmul.h"
 
-typedef struct matmul_attrs {
-    int64_t transpose_a;
-    int64_t transpose_b;
-} matmul_attrs;
-
-static const ls_attr matmul_attr_list[] = { LS_ATTR_INT(matmul_attrs, transpose_a),
-                                            LS_ATTR_INT(matmul_attrs, transpose_b), LS_ATTR_END };
+static const ls_attr matmul_attr_list[] = { LS_ATTR_INT(ls__matmul_attrs, transpose_a),
+                                            LS_ATTR_INT(ls__matmul_attrs, transpose_b),
+                                            LS_ATTR_END };
 
 /* The last two axes, as multiplied. */
 static void matrix(const ls__spec *s, int64_t transposed, int64_t *rows, int64_t *cols)
@@ -35,9 +31,8 @@ static ls__spec batch_of(const ls__spec *s)
     return batch;
 }
 
-static ls_status matmul_shape(ls_call *c)
+ls_status ls__matmul_rule(ls_call *c, const ls__matmul_attrs *t)
 {
-    const matmul_attrs *t = c->attrs;
     ls_status st = ls__want_dtype(c, 0, LS__FLOATS);
     if (!st)
         st = ls__want_same_dtype(c, 0, 1);
@@ -61,6 +56,11 @@ static ls_status matmul_shape(ls_call *c)
     out.dims[out.rank++] = m;
     out.dims[out.rank++] = n;
     return ls_call_output(c, 0, c->in[0]->dtype, out.rank, out.dims);
+}
+
+static ls_status matmul_shape(ls_call *c)
+{
+    return ls__matmul_rule(c, c->attrs);
 }
 
 /* ---- the batch as few axes as possible ---------------------------------------- */
@@ -117,9 +117,8 @@ static ls_status multiply(const ls_call *c, const ls__matmul_shape *s, int64_t a
                           (float *)c->out_data[0] + y);
 }
 
-static ls_status matmul_kernel(ls_call *c)
+ls_status ls__matmul_run(ls_call *c, const ls__matmul_attrs *t)
 {
-    const matmul_attrs *t = c->attrs;
     ls__matmul_shape s = { .batch = 1, .ta = t->transpose_a != 0, .tb = t->transpose_b != 0 };
     matrix(c->in[0], t->transpose_a, &s.m, &s.k);
     matrix(c->in[1], t->transpose_b, &s.k, &s.n);
@@ -152,6 +151,11 @@ static ls_status matmul_kernel(ls_call *c)
     return LS_OK;
 }
 
+static ls_status matmul_kernel(ls_call *c)
+{
+    return ls__matmul_run(c, c->attrs);
+}
+
 /* ---- gradient -------------------------------------------------------------------- */
 
 static ls_tensor *as_rows(ls_tensor *t)
@@ -166,7 +170,7 @@ static ls_tensor *as_rows(ls_tensor *t)
  * gets the transpose, as (B dy^T) and (dy^T A). */
 static ls_status matmul_gradient(ls_grad *g)
 {
-    const matmul_attrs *t = ls_grad_attrs(g);
+    const ls__matmul_attrs *t = ls_grad_attrs(g);
     bool ta = t->transpose_a != 0, tb = t->transpose_b != 0;
     ls_tensor *a = ls_grad_input(g, 0), *b = ls_grad_input(g, 1), *dy = ls_grad_output(g, 0);
     if (ls_grad_wanted(g, 0)) {
@@ -193,7 +197,7 @@ static const ls_op matmul = {
     .inputs = 2,
     .outputs = 1,
     .flags = LS_OP_BF16_AS_F32,
-    .attr_size = sizeof(matmul_attrs),
+    .attr_size = sizeof(ls__matmul_attrs),
     .attrs = matmul_attr_list,
     .shape = matmul_shape,
     .kernel = matmul_kernel,
@@ -202,7 +206,7 @@ static const ls_op matmul = {
 
 ls_tensor *ls_matmul_t(ls_tensor *a, bool transpose_a, ls_tensor *b, bool transpose_b)
 {
-    const matmul_attrs attrs = { .transpose_a = transpose_a, .transpose_b = transpose_b };
+    const ls__matmul_attrs attrs = { .transpose_a = transpose_a, .transpose_b = transpose_b };
     return ls__call2(&matmul, &attrs, a, b);
 }
 

@@ -12,24 +12,12 @@
 #include <string.h>
 
 #include "dispatch/call.h"
+#include "ops/pool.h"
 #include "ops/window.h"
 
-typedef struct pool_attrs {
-    int64_t window;
-    int64_t stride;
-    int64_t padding;
-} pool_attrs;
-
-/* Of the rows that go back to an image: its shape. They begin with the bytes of
- * pool_attrs, so that pool_attrs_of reads either. */
-typedef struct pool_grad_attrs {
-    int64_t window;
-    int64_t stride;
-    int64_t padding;
-    ls_ints shape;
-} pool_grad_attrs;
-
-_Static_assert(offsetof(pool_grad_attrs, shape) == sizeof(pool_attrs), "begins like pool_attrs");
+/* pool_attrs_of reads either. */
+typedef ls__pool_attrs pool_attrs;
+typedef ls__pool_grad_attrs pool_grad_attrs;
 
 static const ls_attr pool_attr_list[] = { LS_ATTR_INT(pool_attrs, window),
                                           LS_ATTR_INT(pool_attrs, stride),
@@ -146,6 +134,33 @@ static ls_status max_kernel(ls_call *c)
     return LS_OK;
 }
 
+/* max_pool2d_relu: max_pool2d(x) with relu of output 0, put into a graph by
+ * pass_fuse_pool.c. */
+static ls_status max_relu_kernel(ls_call *c)
+{
+    ls__pool_shape s;
+    ls_status st = geometry(c, c->in[0]->dims, &s);
+    if (st)
+        return st;
+    if (c->in[0]->dtype == LS_F64)
+        ls__max_pool_forward_relu_f64(&s, c->in_data[0], c->out_data[0], c->out_data[1]);
+    else
+        ls__max_pool_forward_relu_f32(&s, c->in_data[0], c->out_data[0], c->out_data[1]);
+    return LS_OK;
+}
+
+static const ls_op max_pool2d_relu = {
+    .size = sizeof(ls_op),
+    .name = "max_pool2d_relu",
+    .inputs = 1,
+    .outputs = 2,
+    .flags = LS_OP_BF16_AS_F32 | LS__OP_FUSED | LS_OP_TOTAL,
+    .attr_size = sizeof(pool_attrs),
+    .attrs = pool_attr_list,
+    .shape = max_shape,
+    .kernel = max_relu_kernel,
+};
+
 /* The row that takes a pooled gradient (and the places) back to the image. */
 static ls_tensor *call_back(const ls_op *op, const void *attrs, int n, ls_tensor *const *inputs,
                             ls_tensor *like)
@@ -182,17 +197,10 @@ static const ls_op max_pool2d = {
     .gradient = max_gradient,
 };
 
-/* The kernels trust the places they are given. */
-static ls_status want_places(const ls_call *c, const ls__pool_shape *s)
+static ls_status place_outside(const ls_call *c, const ls__pool_shape *s)
 {
-    const int32_t *at = c->in_data[1];
-    int64_t n = ls__spec_count(c->in[1]);
-    uint32_t pixels = (uint32_t)(s->h * s->w);
-    int outside = 0;
-    for (int64_t i = 0; i < n; i++)
-        outside |= (uint32_t)at[i] >= pixels;
-    return outside ? ls_call_fail(c, LS_INVALID, "a place outside the image of %u pixels", pixels)
-                   : LS_OK;
+    return ls_call_fail(c, LS_INVALID, "a place outside the image of %lld pixels",
+                        (long long)(s->h * s->w));
 }
 
 static ls_status want_place_input(const ls_call *c, const ls__pool_shape *s)
@@ -213,15 +221,12 @@ static ls_status max_grad_kernel(ls_call *c)
 {
     ls__pool_shape s;
     ls_status st = geometry(c, c->out[0].dims, &s);
-    if (!st)
-        st = want_places(c, &s);
     if (st)
         return st;
-    if (c->in[0]->dtype == LS_F64)
-        ls__max_pool_backward_f64(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
-    else
-        ls__max_pool_backward_f32(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
-    return LS_OK;
+    bool inside = c->in[0]->dtype == LS_F64
+                      ? ls__max_pool_backward_f64(&s, c->in_data[0], c->in_data[1], c->out_data[0])
+                      : ls__max_pool_backward_f32(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
+    return inside ? LS_OK : place_outside(c, &s);
 }
 
 static ls_status max_grad_gradient(ls_grad *g)
@@ -256,15 +261,12 @@ static ls_status max_gather_kernel(ls_call *c)
 {
     ls__pool_shape s;
     ls_status st = geometry(c, c->in[0]->dims, &s);
-    if (!st)
-        st = want_places(c, &s);
     if (st)
         return st;
-    if (c->in[0]->dtype == LS_F64)
-        ls__max_pool_gather_f64(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
-    else
-        ls__max_pool_gather_f32(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
-    return LS_OK;
+    bool inside = c->in[0]->dtype == LS_F64
+                      ? ls__max_pool_gather_f64(&s, c->in_data[0], c->in_data[1], c->out_data[0])
+                      : ls__max_pool_gather_f32(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
+    return inside ? LS_OK : place_outside(c, &s);
 }
 
 static ls_status max_gather_gradient(ls_grad *g)
@@ -402,5 +404,10 @@ ls_tensor *ls_global_max_pool2d(ls_tensor *x)
     return x ? ls_max(x, LS_AXES(1, 2), false) : NULL;
 }
 
-const ls_op *const ls__rows_pool[] = { &max_pool2d, &max_pool2d_grad, &max_pool2d_gather,
-                                       &avg_pool2d, &avg_pool2d_grad, NULL };
+const ls_op *const ls__rows_pool[] = { &max_pool2d,
+                                       &max_pool2d_relu,
+                                       &max_pool2d_grad,
+                                       &max_pool2d_gather,
+                                       &avg_pool2d,
+                                       &avg_pool2d_grad,
+                                       NULL };

@@ -14,17 +14,23 @@
     X(gelu)                                                                                        \
     X(clip)                                                                                        \
     X(cast)                                                                                        \
+    X(fused_chain)                                                                                 \
     X(reduce)                                                                                      \
     X(scan)                                                                                        \
     X(top_k)                                                                                       \
     X(matmul)                                                                                      \
+    X(fused_matmul)                                                                                \
+    X(packed_matmul)                                                                               \
     X(attention)                                                                                   \
     X(conv)                                                                                        \
+    X(fused_conv)                                                                                  \
+    X(layout_conv)                                                                                 \
     X(pool)                                                                                        \
     X(batch_norm)                                                                                  \
     X(layer_norm)                                                                                  \
     X(softmax)                                                                                     \
     X(loss)                                                                                        \
+    X(fused_loss)                                                                                  \
     X(gather)                                                                                      \
     X(embedding)                                                                                   \
     X(one_hot)                                                                                     \
@@ -37,7 +43,9 @@
     X(random)                                                                                      \
     X(dropout)                                                                                     \
     X(variable)                                                                                    \
-    X(update)
+    X(lower)                                                                                       \
+    X(update)                                                                                      \
+    X(fused_update)
 
 #define DECLARE(family) extern const ls_op *const ls__rows_##family[];
 FAMILIES(DECLARE)

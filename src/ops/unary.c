@@ -7,7 +7,7 @@
 
 #include "ops/elementwise.h"
 
-#define FLAGS (LS_OP_ELEMENTWISE | LS_OP_BF16_AS_F32)
+#define FLAGS (LS_OP_ELEMENTWISE | LS_OP_BF16_AS_F32 | LS_OP_TOTAL)
 
 static ls_status numbers_shape(ls_call *c)
 {

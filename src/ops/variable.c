@@ -109,7 +109,7 @@ static ls_status sub_kernel(ls_call *c)
     static const ls_op id##_row = { .size = sizeof(ls_op),                                         \
                                     .name = #id,                                                   \
                                     .inputs = 1,                                                   \
-                                    .flags = LS_OP_WRITES,                                         \
+                                    .flags = LS_OP_WRITES | LS_OP_TOTAL,                           \
                                     .shape = shape_rule,                                           \
                                     .kernel = kernel_fn }
 

@@ -48,7 +48,7 @@ static const ls_op where_row = { .size = sizeof(ls_op),
                                  .name = "where",
                                  .inputs = 3,
                                  .outputs = 1,
-                                 .flags = LS_OP_ELEMENTWISE,
+                                 .flags = LS_OP_ELEMENTWISE | LS_OP_TOTAL,
                                  .shape = where_shape,
                                  .kernel = where_kernel,
                                  .gradient = where_gradient };

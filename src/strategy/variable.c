@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "dispatch/sink.h"
 #include "ops/variable.h"
 #include "tensor/tensor.h"
 
@@ -34,21 +35,31 @@ ls_variable *ls_variable_new(const char *name, ls_tensor *initial, bool trainabl
                  ls_describe(initial));
         return NULL;
     }
+    if (initial->storage->symbol) {
+        ls__hint(ls__fail(LS_STATE, "ls_variable_new: the initial value of '%s' is not known while "
+                                    "the step is traced", name),
+                 "make variables before the step, or of values from outside it");
+        return NULL;
+    }
     ls_variable *v = calloc(1, sizeof *v);
     char *copy = strdup(name);
     if (!v || !copy) {
         ls__fail_memory("ls_variable_new", sizeof *v);
         goto undo;
     }
-    if (ls__cell_new(&initial->spec, &v->cell))
+    if (ls__cell_new(name, &initial->spec, &v->cell))
         goto undo;
-    if (ls__cell_assign(v->cell, initial))
+    /* A variable made while a step is traced is made now, not by every replay. */
+    ls__sink *sink = ls__sink_set(NULL);
+    ls_status st = ls__cell_assign(v->cell, initial);
+    ls__sink_set(sink);
+    if (st)
         goto undo_cell;
     v->name = copy;
     v->trainable = trainable;
     return v;
 undo_cell:
-    ls__cell_free(v->cell);
+    ls__cell_unref(v->cell);
 undo:
     free(copy);
     free(v);
@@ -59,7 +70,7 @@ void ls_variable_free(ls_variable *v)
 {
     if (!v)
         return;
-    ls__cell_free(v->cell);
+    ls__cell_unref(v->cell);
     free(v->name);
     free(v);
 }

@@ -12,6 +12,7 @@
 #include "tensor/tensor.h"
 
 struct ls__cell {
+    _Atomic int refs;
     ls__spec spec;
     uint64_t serial;
     uint64_t version;
@@ -19,23 +20,38 @@ struct ls__cell {
     ls__storage *memory;
     _Atomic(ls__storage *) view; /* threads may read at once; a write is alone */
     ls__device *device;
+    char name[]; /* for people */
 };
 
-ls_status ls__cell_new(const ls__spec *spec, ls__cell **out)
+ls_status ls__cell_new_hollow(const char *name, const ls__spec *spec, ls__cell **out)
 {
-    ls__cell *cell = calloc(1, sizeof *cell);
+    size_t length = name ? strlen(name) : 0;
+    ls__cell *cell = calloc(1, sizeof *cell + length + 1);
     if (!cell)
-        return ls__fail_memory("cell", sizeof *cell);
-    cell->memory = ls__storage_new("variable", ls__spec_bytes(spec));
-    if (!cell->memory) {
-        free(cell);
-        return LS_NO_MEMORY;
-    }
-    memset(cell->memory->data, 0, ls__spec_bytes(spec));
+        return ls__fail_memory("cell", sizeof *cell + length + 1);
+    atomic_init(&cell->refs, 1);
     cell->spec = *spec;
     cell->serial = ls__new_id();
     cell->id = ls__new_id();
     cell->device = ls__device_current();
+    if (name)
+        memcpy(cell->name, name, length);
+    *out = cell;
+    return LS_OK;
+}
+
+ls_status ls__cell_new(const char *name, const ls__spec *spec, ls__cell **out)
+{
+    ls__cell *cell;
+    ls_status st = ls__cell_new_hollow(name, spec, &cell);
+    if (st)
+        return st;
+    cell->memory = ls__storage_new("variable", ls__spec_bytes(spec));
+    if (!cell->memory) {
+        ls__cell_unref(cell);
+        return LS_NO_MEMORY;
+    }
+    memset(cell->memory->data, 0, ls__spec_bytes(spec));
     *out = cell;
     return LS_OK;
 }
@@ -61,9 +77,16 @@ ls_status ls__cell_unshare(ls__cell *cell)
     return LS_OK;
 }
 
-void ls__cell_free(ls__cell *cell)
+ls__cell *ls__cell_ref(ls__cell *cell)
 {
-    if (!cell)
+    atomic_fetch_add_explicit(&cell->refs, 1, memory_order_relaxed);
+    return cell;
+}
+
+void ls__cell_unref(ls__cell *cell)
+{
+    /* acq_rel: the last one out sees what the others did with the cell. */
+    if (!cell || atomic_fetch_sub_explicit(&cell->refs, 1, memory_order_acq_rel) != 1)
         return;
     ls__storage *view = atomic_load_explicit(&cell->view, memory_order_acquire);
     if (view) { /* live views may outlast the cell: they take its memory over */
@@ -72,6 +95,21 @@ void ls__cell_free(ls__cell *cell)
     }
     ls__storage_unref(cell->memory);
     free(cell);
+}
+
+bool ls__cell_is_hollow(const ls__cell *cell)
+{
+    return !cell->memory;
+}
+
+const char *ls__cell_name(const ls__cell *cell)
+{
+    return cell->name;
+}
+
+ls__device *ls__cell_device(const ls__cell *cell)
+{
+    return cell->device;
 }
 
 const ls__spec *ls__cell_spec(const ls__cell *cell)
@@ -127,4 +165,13 @@ void *ls__cell_write(ls__cell *cell)
     cell->version++;
     cell->id = ls__new_id();
     return cell->memory->data;
+}
+
+void ls__cell_restore(ls__cell *cell, const void *contents)
+{
+    if (atomic_load_explicit(&cell->view, memory_order_acquire) && ls__cell_unshare(cell))
+        return; /* nobody reads while a step is undone, so there is no view */
+    cell->version++;
+    cell->id = ls__new_id();
+    memcpy(cell->memory->data, contents, ls__spec_bytes(&cell->spec));
 }

@@ -14,9 +14,15 @@
 
 typedef struct ls__cell ls__cell;
 
-/* A cell with its own zeroed memory. */
-ls_status ls__cell_new(const ls__spec *spec, ls__cell **out);
-void ls__cell_free(ls__cell *cell);
+/* A cell with its own zeroed memory, and one reference; `name` (for people; copied) may
+ * be NULL. A hollow one has no memory: it stands for a cell of another process in a
+ * program that cannot run yet. */
+ls_status ls__cell_new(const char *name, const ls__spec *spec, ls__cell **out);
+ls_status ls__cell_new_hollow(const char *name, const ls__spec *spec, ls__cell **out);
+ls__cell *ls__cell_ref(ls__cell *cell);
+void ls__cell_unref(ls__cell *cell); /* the last one frees it; takes NULL */
+bool ls__cell_is_hollow(const ls__cell *cell);
+const char *ls__cell_name(const ls__cell *cell); /* "" without one */
 
 const ls__spec *ls__cell_spec(const ls__cell *cell);
 uint64_t ls__cell_version(const ls__cell *cell);
@@ -36,7 +42,12 @@ ls_status ls__cell_unshare(ls__cell *cell);
  * caller is the only one that reads or writes the cell meanwhile. */
 void *ls__cell_write(ls__cell *cell);
 
-/* The contents, for a kernel that only reads. */
+/* The contents, for a kernel that only reads; and for who undoes a write: the version
+ * advances, since what was read meanwhile is no longer there. */
 const void *ls__cell_data(const ls__cell *cell);
+void ls__cell_restore(ls__cell *cell, const void *contents);
+
+/* The device it was made on. */
+struct ls__device *ls__cell_device(const ls__cell *cell);
 
 #endif

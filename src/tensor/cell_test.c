@@ -16,7 +16,7 @@ static ls__cell *make(void)
     ls__spec spec;
     ls__cell *cell = NULL;
     assert_int_equal(ls__spec_make(&spec, "test", LS_F32, LS_DIMS(N)), LS_OK);
-    assert_int_equal(ls__cell_new(&spec, &cell), LS_OK);
+    assert_int_equal(ls__cell_new("w", &spec, &cell), LS_OK);
     assert_non_null(cell);
     return cell;
 }
@@ -49,7 +49,7 @@ static void starts_zeroed(void **state)
         assert_int_equal(ls__cell_spec(cell)->dims[0], N);
         assert_int_equal(((uintptr_t)ls__cell_data(cell)) % 64, 0);
     }
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
     assert_int_equal(memory(), before);
 }
 
@@ -68,7 +68,7 @@ static void snapshots_stay(void **state)
             holds(snapshot[i], (float)i);
         holds(ls__cell_read(cell), 99);
     }
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
 }
 
 static void a_write_keeps_what_it_does_not_touch(void **state)
@@ -85,7 +85,7 @@ static void a_write_keeps_what_it_does_not_touch(void **state)
         const float *now = ls_map(ls__cell_read(cell));
         assert_true(now[3] == 7 && now[4] == 5);
     }
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
 }
 
 static void versions_and_ids(void **state)
@@ -121,7 +121,7 @@ static void versions_and_ids(void **state)
         second = ls__cell_read(cell)->id;
     }
     assert_true(first == second);
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
 }
 
 static void no_copy_unless_read(void **state)
@@ -159,7 +159,7 @@ static void no_copy_unless_read(void **state)
     }
     assert_int_equal(memory(), before);
     assert_ptr_equal(ls__cell_data(cell), address); /* its memory never moves */
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
 }
 
 static void unshare_copies_now(void **state)
@@ -187,7 +187,7 @@ static void unshare_copies_now(void **state)
         holds(t, 3);
     }
     assert_int_equal(ls__cell_unshare(cell), LS_OK); /* nothing to do */
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
 }
 
 /* ls_map gives access until the tensor goes: a write meanwhile must not show. */
@@ -205,7 +205,7 @@ static void a_mapped_snapshot_stays(void **state)
         ls_unmap(t);
         holds(t, 3);
     }
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
 }
 
 static void freeing_a_cell_leaves_snapshots(void **state)
@@ -218,7 +218,7 @@ static void freeing_a_cell_leaves_snapshots(void **state)
     LS_FRAME {
         ls_tensor *t = ls__cell_read(cell);
         kept = ls_keep(t);
-        ls__cell_free(cell);
+        ls__cell_unref(cell);
         holds(t, 4);
     }
     holds(kept, 4);
@@ -231,12 +231,12 @@ static void freeing_a_cell_leaves_snapshots(void **state)
         ls_tensor *old = ls__cell_read(cell);
         write_all(cell, 1);
         ls_tensor *last = ls__cell_read(cell);
-        ls__cell_free(cell);
+        ls__cell_unref(cell);
         holds(old, 0);
         holds(last, 1);
     }
     assert_int_equal(memory(), before);
-    ls__cell_free(NULL);
+    ls__cell_unref(NULL);
 }
 
 static void *drop_elsewhere(void *kept)
@@ -267,7 +267,7 @@ static void snapshots_cross_threads(void **state)
     assert_int_equal(pthread_create(&thread, NULL, drop_elsewhere, kept), 0);
     pthread_join(thread, &result);
     assert_ptr_equal(result, kept);
-    ls__cell_free(cell);
+    ls__cell_unref(cell);
     assert_int_equal(memory(), before);
 }
 
@@ -278,16 +278,16 @@ static void empty_and_scalar_cells(void **state)
     ls__cell *cell = NULL;
     LS_FRAME {
         assert_int_equal(ls__spec_make(&spec, "test", LS_F64, LS_DIMS(0, 3)), LS_OK);
-        assert_int_equal(ls__cell_new(&spec, &cell), LS_OK);
+        assert_int_equal(ls__cell_new("w", &spec, &cell), LS_OK);
         ls_tensor *t = ls__cell_read(cell);
         assert_int_equal(ls_count(t), 0);
         assert_non_null(ls__cell_write(cell));
-        ls__cell_free(cell);
+        ls__cell_unref(cell);
         assert_int_equal(ls__spec_make(&spec, "test", LS_I64, LS_SCALAR), LS_OK);
-        assert_int_equal(ls__cell_new(&spec, &cell), LS_OK);
+        assert_int_equal(ls__cell_new("w", &spec, &cell), LS_OK);
         *(int64_t *)ls__cell_write(cell) = 12;
         assert_int_equal(ls_to_int(ls__cell_read(cell)), 12);
-        ls__cell_free(cell);
+        ls__cell_unref(cell);
     }
 }
 

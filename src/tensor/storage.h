@@ -19,7 +19,8 @@ typedef struct ls__storage {
     struct ls__storage *backing;   /* where a view's contents were copied out to */
     void (*release)(void *, void *); /* wrapped memory */
     void *user;
-    bool view; /* of a cell: `data` changes place when the cell is written */
+    uint64_t symbol; /* not 0: no memory but the unknown value of a step being traced, this one */
+    bool view;       /* of a cell: `data` changes place when the cell is written */
 } ls__storage;
 
 /* `bytes` of uninitialised memory, one reference. NULL and an error when out of

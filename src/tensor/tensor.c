@@ -219,6 +219,11 @@ static ls_status readable(const char *who, const ls_tensor *t)
     ls_status st = ls__check_tensor(who, "t", t);
     if (st)
         return st;
+    if (t->storage->symbol)
+        return ls__hint(ls__fail(LS_STATE, "%s: the value of %s is not known while the step is traced",
+                                 who, ls_describe(t)),
+                        "return it from the traced function and read it there; choose between "
+                        "values with ls_where");
     if (t->spec.dtype == LS_BYTES)
         return ls__hint(ls__fail(LS_SHAPE, "%s: %s has no flat memory", who, ls_describe(t)),
                         "read strings with ls_string_at");

@@ -3,13 +3,16 @@
  * which update row runs. Invariant: all that can fail (gradients, slots, copies
  * of live snapshots) is done before the first variable changes.
  */
+#include <lockstep/ops.h>
 #include <lockstep/train.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "dispatch/tape.h"
 #include "ops/update.h"
+#include "ops/variable.h"
 #include "strategy/variable.h"
 #include "tensor/tensor.h"
 
@@ -25,14 +28,16 @@ typedef struct slot_set {
 typedef struct optimizer_kind {
     const char *name;
     int slots;
+    const char *slot_names[MOST_SLOTS]; /* in programs: "w/m" */
     ls_status (*update)(ls_optimizer *o, slot_set *set, ls_tensor *gradient, ls_tensor *rate,
                         ls_tensor *iteration);
 } optimizer_kind;
 
 struct ls_optimizer {
     const optimizer_kind *kind;
-    double rate;
-    int64_t iterations;
+    /* Cells, so that a recorded step reads them each time it is replayed. */
+    ls__cell *rate;       /* f64[] */
+    ls__cell *iterations; /* i64[]: updates done so far */
     ls__adam_attrs adam;
     slot_set *sets;
 };
@@ -51,8 +56,8 @@ static ls_status adam(ls_optimizer *o, slot_set *set, ls_tensor *gradient, ls_te
     return ls__adam_update(set->cells, gradient, rate, iteration, &o->adam);
 }
 
-static const optimizer_kind sgd_kind = { "ls_sgd", 0, sgd };
-static const optimizer_kind adam_kind = { "ls_adam", 2, adam };
+static const optimizer_kind sgd_kind = { "ls_sgd", 0, { NULL }, sgd };
+static const optimizer_kind adam_kind = { "ls_adam", 2, { "m", "v" }, adam };
 
 /* ---- making ---------------------------------------------------------------------- */
 
@@ -74,7 +79,13 @@ static ls_optimizer *make(const optimizer_kind *kind, double rate)
         return NULL;
     }
     o->kind = kind;
-    o->rate = rate;
+    static const ls__spec number = { .dtype = LS_F64 }, counter = { .dtype = LS_I64 };
+    if (ls__cell_new("rate", &number, &o->rate) ||
+        ls__cell_new("iterations", &counter, &o->iterations)) {
+        ls_optimizer_free(o);
+        return NULL;
+    }
+    *(double *)ls__cell_write(o->rate) = rate;
     return o;
 }
 
@@ -141,10 +152,12 @@ void ls_optimizer_free(ls_optimizer *o)
     while (o->sets) {
         slot_set *next = o->sets->next;
         for (int i = 0; i < o->kind->slots; i++)
-            ls__cell_free(o->sets->cells[1 + i]);
+            ls__cell_unref(o->sets->cells[1 + i]);
         free(o->sets);
         o->sets = next;
     }
+    ls__cell_unref(o->rate);
+    ls__cell_unref(o->iterations);
     free(o);
 }
 
@@ -161,19 +174,20 @@ ls_status ls_set_rate(ls_optimizer *o, double rate)
     ls_status st = check_optimizer("ls_set_rate", o);
     if (!st)
         st = check_rate("ls_set_rate", rate);
-    if (!st)
-        o->rate = rate;
+    if (!st) {
+        LS_FRAME st = ls__cell_assign(o->rate, ls_scalar(LS_F64, rate));
+    }
     return st;
 }
 
 double ls_rate(const ls_optimizer *o)
 {
-    return o ? o->rate : (double)NAN;
+    return o ? *(const double *)ls__cell_data(o->rate) : (double)NAN;
 }
 
 int64_t ls_iterations(const ls_optimizer *o)
 {
-    return o ? o->iterations : 0;
+    return o ? *(const int64_t *)ls__cell_data(o->iterations) : 0;
 }
 
 /* ---- updating ---------------------------------------------------------------------- */
@@ -191,10 +205,12 @@ static ls_status slots_of(ls_optimizer *o, ls_variable *v, slot_set **out)
     set->variable = ls__cell_serial(v->cell);
     set->cells[0] = v->cell;
     for (int i = 1; i <= o->kind->slots; i++) {
-        ls_status st = ls__cell_new(ls__cell_spec(v->cell), &set->cells[i]);
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", v->name, o->kind->slot_names[i - 1]);
+        ls_status st = ls__cell_new(name, ls__cell_spec(v->cell), &set->cells[i]);
         if (st) {
             while (--i > 0)
-                ls__cell_free(set->cells[i]);
+                ls__cell_unref(set->cells[i]);
             free(set);
             return st;
         }
@@ -245,23 +261,34 @@ static ls_status prepare(ls_optimizer *o, int count, ls_tensor *const *gradients
     return LS_OK;
 }
 
+/* The number of the update to come. Counting it, later, can then not fail. */
+static ls_status next_iteration(ls_optimizer *o, ls_tensor **out)
+{
+    ls_tensor *done = ls__cell_read_op(o->iterations), *one = ls_scalar_int(LS_I64, 1);
+    if (done && one)
+        one->device = done->device;
+    *out = ls_add(done, one);
+    return *out ? ls__cell_unshare(o->iterations) : ls_error_pending();
+}
+
 static ls_status apply(ls_optimizer *o, int count, ls_tensor *const *gradients,
                        ls_variable *const *variables)
 {
     slot_set **sets = ls__frame_alloc(sizeof *sets * (size_t)(count + 1));
     ls_tensor **dense = ls__frame_alloc(sizeof *dense * (size_t)(count + 1));
-    ls_tensor *rate = ls_scalar(LS_F64, o->rate);
-    ls_tensor *iteration = ls_scalar_int(LS_I64, o->iterations + 1);
-    if (!sets || !dense || !rate || !iteration)
+    if (!sets || !dense)
         return LS_NO_MEMORY;
     ls_status st = prepare(o, count, gradients, variables, sets, dense);
+    ls_tensor *rate = ls__cell_read_op(o->rate), *iteration = NULL;
+    if (!st)
+        st = next_iteration(o, &iteration);
+    if (!st && !rate)
+        st = ls_error_pending();
     for (int i = 0; i < count && !st; i++) {
         rate->device = iteration->device = dense[i]->device; /* numbers of the host's */
         st = o->kind->update(o, sets[i], dense[i], rate, iteration);
     }
-    if (!st)
-        o->iterations++;
-    return st;
+    return st ? st : ls__cell_assign(o->iterations, iteration);
 }
 
 static ls_status check_lists(const char *who, const ls_optimizer *o, int count, const void *a,

@@ -14,6 +14,7 @@
 typedef struct description {
     dnnl_convolution_desc_t forward, pass;
     dnnl_memory_desc_t plain[3], wanted[3]; /* X, W, Y */
+    dnnl_memory_desc_t bias;
 } description;
 
 static dnnl_status_t describe_weights(const ls__conv_shape *s, description *d)
@@ -66,10 +67,12 @@ static dnnl_status_t describe(const ls__conv_shape *s, ls__conv_pass pass, ls__c
     dnnl_status_t st = describe_weights(s, d);
     if (!st)
         st = describe_activations(s, layout, d);
+    if (!st && s->bias)
+        st = dnnl_memory_desc_init_by_tag(&d->bias, 1, (dnnl_dims_t){ s->oc }, dnnl_f32, dnnl_a);
     if (!st)
         st = dnnl_dilated_convolution_forward_desc_init(&d->forward, dnnl_forward_training,
-                                                        algorithm, x, w, NULL, y, stride, dilation,
-                                                        before, after);
+                                                        algorithm, x, w, s->bias ? &d->bias : NULL,
+                                                        y, stride, dilation, before, after);
     if (st || pass == LS__CONV_FORWARD) {
         d->pass = d->forward;
         return st;
@@ -183,7 +186,8 @@ ls_status ls__dnnl_conv_plan(const ls__conv_shape *s, ls__conv_pass pass, ls__co
                                  s->stride_w,   s->dilation_h,
                                  s->dilation_w, s->pad_top,
                                  s->pad_left,   s->pad_bottom,
-                                 s->pad_right,  s->depthwise } };
+                                 s->pad_right,  s->depthwise,
+                                 s->bias } };
     *out = ls__dnnl_find(&key);
     if (*out)
         return LS_OK;

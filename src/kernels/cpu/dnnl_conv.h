@@ -8,7 +8,7 @@
 struct ls__dnnl_plan;
 
 /* A reference to the plan of the convolution primitive; arguments in the order
- * X, W, Y. LS_OK with *out NULL: oneDNN has no kernel for the shape. */
+ * X, W, Y, and a bias if the shape has one; relu is left to the caller. LS_OK with *out NULL: oneDNN has no kernel for the shape. */
 ls_status ls__dnnl_conv_plan(const ls__conv_shape *shape, ls__conv_pass pass,
                              ls__conv_layout layout, struct ls__dnnl_plan **out);
 
@@ -19,6 +19,6 @@ bool ls__dnnl_conv_winograd_pays(const ls__conv_shape *shape, ls__conv_pass pass
  * (dnnl_conv_one.c): oneDNN takes 20 to 70 % longer in NHWC. */
 bool ls__conv_one_fits(const ls__conv_shape *shape);
 ls_status ls__conv_one_run(const ls__conv_shape *shape, ls__conv_pass pass, float *x, float *w,
-                           float *y);
+                           float *y, const float *bias);
 
 #endif

@@ -50,14 +50,15 @@ static void fill_frame(const ls__conv_shape *s, const frame *f, const float *x)
         memcpy(frame_row(s, f, y), x + y * s->w, (size_t)s->w * sizeof(float));
 }
 
-static ls_status forward(const ls__conv_shape *s, const float *x, const float *w, float *y)
+static ls_status forward(const ls__conv_shape *s, const float *x, const float *w, const float *bias,
+                         float *y)
 {
     frame f;
     int64_t after;
     ls_status st = open_frame(s, 0, &f, &after);
     for (int64_t n = 0; n < s->n && !st; n++) {
         fill_frame(s, &f, x + n * s->h * s->w);
-        LS__PICK(ls__conv_one_table)->forward(s, &f, w, y + n * s->oh * s->ow * s->oc);
+        LS__PICK(ls__conv_one_table)->forward(s, &f, w, bias, y + n * s->oh * s->ow * s->oc);
     }
     return st;
 }
@@ -117,10 +118,10 @@ static ls_status backward_data(const ls__conv_shape *s, const float *dy, const f
 }
 
 ls_status ls__conv_one_run(const ls__conv_shape *s, ls__conv_pass pass, float *x, float *w,
-                           float *y)
+                           float *y, const float *bias)
 {
     if (pass == LS__CONV_FORWARD)
-        return forward(s, x, w, y);
+        return forward(s, x, w, bias, y);
     if (pass == LS__CONV_BACKWARD_DATA)
         return backward_data(s, y, w, x);
     return backward_weights(s, x, y, w);

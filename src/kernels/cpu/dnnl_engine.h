@@ -3,7 +3,8 @@
  * recycled buffers and plans.
  *
  * A plan is one primitive with its three arguments, each with a plain layout
- * (ours) and a wanted one (oneDNN's). It is made once per (key, thread), found
+ * (ours) and a wanted one (oneDNN's), and a bias if the primitive has one, which
+ * is always plain. It is made once per (key, thread), found
  * again in a bounded cache of this thread, counted, and run with whatever
  * pointers. Primitives use a scratchpad of the thread that runs them, so a plan
  * may change threads; it may not be on two at once.
@@ -84,15 +85,20 @@ typedef struct ls__dnnl_plan {
         void *wanted_data;          /* what `wanted` points at */
         ls__dnnl_step pack, unpack; /* empty when plain */
     } arg[LS__DNNL_ARGS];
+    dnnl_memory_t bias; /* NULL without one */
+    const void *bias_data;
 } ls__dnnl_plan;
 
 ls__dnnl_plan *ls__dnnl_find(const ls__dnnl_key *key);
 
 /* Makes the plan and puts it in this thread's cache; *out is a reference. The
- * descriptor stays the caller's. */
+ * descriptor stays the caller's. Whether there is a bias is asked of it. */
 ls_status ls__dnnl_plan_make(const ls__dnnl_key *key, dnnl_primitive_desc_t pd,
                              const ls__dnnl_arg args[LS__DNNL_ARGS], ls__dnnl_plan **out);
 void ls__dnnl_plan_release(ls__dnnl_plan *plan);
+
+/* What the following runs add; call it before each run of a plan with a bias. */
+void ls__dnnl_plan_bias(ls__dnnl_plan *plan, const void *bias);
 
 /* Runs on arguments as wanted, in the order given to _make. */
 ls_status ls__dnnl_plan_run(ls__dnnl_plan *plan, void *const arg[LS__DNNL_ARGS]);

@@ -80,6 +80,16 @@ static ls_status make_arg(ls__dnnl_plan *plan, int i, dnnl_primitive_desc_t pd,
     return made ? made : make_reorder(wanted, &arg->plain, &plan->arg[i].unpack);
 }
 
+/* A forward descriptor's second weights are its bias; empty when it has none. */
+static ls_status make_bias(ls__dnnl_plan *plan, dnnl_primitive_desc_t pd)
+{
+    const dnnl_memory_desc_t *bias = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1);
+    if (!bias || bias->ndims == 0)
+        return LS_OK;
+    return ls__dnnl_status(
+        dnnl_memory_create(&plan->bias, bias, ls__dnnl_engine(), DNNL_MEMORY_NONE), "bias");
+}
+
 ls_status ls__dnnl_plan_make(const ls__dnnl_key *key, dnnl_primitive_desc_t pd,
                              const ls__dnnl_arg args[LS__DNNL_ARGS], ls__dnnl_plan **out)
 {
@@ -91,6 +101,8 @@ ls_status ls__dnnl_plan_make(const ls__dnnl_key *key, dnnl_primitive_desc_t pd,
     ls_status st = make_step(pd, &plan->main);
     for (int i = 0; i < LS__DNNL_ARGS && !st; i++)
         st = make_arg(plan, i, pd, &args[i]);
+    if (!st)
+        st = make_bias(plan, pd);
     if (st) {
         ls__dnnl_plan_release(plan);
         return st;
@@ -111,6 +123,7 @@ void ls__dnnl_plan_release(ls__dnnl_plan *plan)
         free_step(&plan->arg[i].pack);
         free_step(&plan->arg[i].unpack);
     }
+    dnnl_memory_destroy(plan->bias);
     free_step(&plan->main);
     free(plan);
 }
@@ -125,14 +138,25 @@ static void point_wanted(ls__dnnl_plan *plan, int i, const void *data)
     plan->arg[i].wanted_data = (void *)data;
 }
 
+void ls__dnnl_plan_bias(ls__dnnl_plan *plan, const void *bias)
+{
+    if (plan->bias_data == bias)
+        return;
+    dnnl_memory_set_data_handle(plan->bias, (void *)bias);
+    plan->bias_data = bias;
+}
+
 ls_status ls__dnnl_plan_run(ls__dnnl_plan *plan, void *const arg[LS__DNNL_ARGS])
 {
-    dnnl_exec_arg_t exec[LS__DNNL_ARGS + 1];
+    int n = LS__DNNL_ARGS;
+    dnnl_exec_arg_t exec[LS__DNNL_ARGS + 2];
     for (int i = 0; i < LS__DNNL_ARGS; i++) {
         point_wanted(plan, i, arg[i]);
         exec[i] = (dnnl_exec_arg_t){ plan->arg[i].id, plan->arg[i].wanted };
     }
-    return run_step(&plan->main, plan->threads, exec, LS__DNNL_ARGS);
+    if (plan->bias)
+        exec[n++] = (dnnl_exec_arg_t){ DNNL_ARG_BIAS, plan->bias };
+    return run_step(&plan->main, plan->threads, exec, n);
 }
 
 ls_status ls__dnnl_plan_pack(ls__dnnl_plan *plan, int i, const void *ours, void *wanted)

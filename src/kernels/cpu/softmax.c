@@ -160,6 +160,38 @@ static void xent_grad(const float *p, const float *t, const float *dloss, float 
     }
 }
 
+/* A row of dx holds the exponentials while it is in the nearest cache. What is
+ * computed, and in which order, is what sparse_xent and sparse_xent_grad do. */
+static void sparse_xent_both(const float *x, ls__labels labels, const float *dloss, float *loss,
+                             float *dx, int64_t rows, int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++, x += n, dx += n) {
+        int64_t label = ls__label(labels, r);
+        float sum, max = exp_row(x, dx, n, &sum), g = dloss[r], inverse = 1.0f / sum;
+        loss[r] = ls__logf(sum) - (x[label] - max);
+        float right = dx[label] * inverse;
+        for (int64_t k = 0; k < n; k++)
+            dx[k] = dx[k] * inverse * g;
+        dx[label] = (right - 1.0f) * g;
+    }
+}
+
+/* The same of xent and xent_grad; the terms of the loss are in `terms`, so that
+ * the exponentials are made once. */
+static void xent_both(const float *x, const float *t, const float *dloss, float *loss, float *dx,
+                      int64_t rows, int64_t n, float *terms)
+{
+    for (int64_t r = 0; r < rows; r++, x += n, t += n, dx += n) {
+        float sum, max = exp_row(x, dx, n, &sum), log_sum = ls__logf(sum);
+        for (int64_t k = 0; k < n; k++)
+            terms[k] = t[k] != 0.0f ? t[k] * (log_sum - (x[k] - max)) : 0.0f;
+        loss[r] = ls__lanes_sum(terms, n);
+        float inverse = 1.0f / sum, weight = ls__lanes_sum(t, n), g = dloss[r];
+        for (int64_t k = 0; k < n; k++)
+            dx[k] = (dx[k] * inverse * weight - t[k]) * g;
+    }
+}
+
 static void sigmoid_xent(const float *x, const float *t, float *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -188,5 +220,6 @@ static void mse(const float *a, const float *b, float *y, int64_t rows, int64_t 
 }
 
 const ls__softmax_fns LS__ISA(ls__softmax_table) = {
-    softmax, softmax_grad, sparse_xent, sparse_xent_grad, xent, xent_grad, sigmoid_xent, mse,
+    softmax,   softmax_grad,     sparse_xent, sparse_xent_grad, xent,
+    xent_grad, sparse_xent_both, xent_both,   sigmoid_xent,     mse,
 };

@@ -97,6 +97,22 @@ void NAME(ls__ref_xent_grad)(const T *p, const T *t, const T *dloss, T *dx, int6
     }
 }
 
+/* The gradients work element by element, so dx may hold the probabilities first. */
+void NAME(ls__ref_sparse_xent_both)(const T *x, ls__labels labels, const T *dloss, T *loss, T *dx,
+                                    int64_t rows, int64_t n)
+{
+    NAME(ls__ref_sparse_xent)(x, labels, loss, dx, rows, n);
+    NAME(ls__ref_sparse_xent_grad)(dx, labels, dloss, dx, rows, n);
+}
+
+void NAME(ls__ref_xent_both)(const T *x, const T *t, const T *dloss, T *loss, T *dx, int64_t rows,
+                             int64_t n, T *scratch)
+{
+    (void)scratch;
+    NAME(ls__ref_xent)(x, t, loss, dx, rows, n);
+    NAME(ls__ref_xent_grad)(dx, t, dloss, dx, rows, n);
+}
+
 void NAME(ls__ref_sigmoid_xent)(const T *x, const T *t, T *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -1,0 +1,23 @@
+/*
+ * Who takes a thread's calls instead of the eager executor: a recorder of a traced
+ * step. While a sink is set, calls with a symbol among their inputs and calls with
+ * effects go to it; what is made of known values alone still runs at once, and so
+ * becomes a constant of the step.
+ */
+#ifndef LS__DISPATCH_SINK_H
+#define LS__DISPATCH_SINK_H
+
+#include "dispatch/call.h"
+
+typedef struct ls__sink {
+    uint64_t serial; /* what ls__storage.symbol of its symbols says */
+    /* Records a call whose specs are known; writes handles of the innermost frame to `out`. */
+    ls_status (*record)(struct ls__sink *sink, const ls_call *c, ls_tensor *const *inputs,
+                        ls_tensor **out);
+} ls__sink;
+
+/* Of the calling thread; NULL: calls run now. Set returns the one before. */
+ls__sink *ls__sink_get(void);
+ls__sink *ls__sink_set(ls__sink *sink);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * The executor. Invariant: between open and close every address but those of inputs
+ * is fixed; begin patches these into the calls that use them.
+ */
+#include "trace/execute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fpu.h"
+#include "dispatch/context.h"
+
+/* An input's address, and where it has to be written. */
+typedef struct patch {
+    int input;
+    const void **at;
+} patch;
+
+struct ls__instance {
+    const ls__plan *plan;
+    ls__storage *arena, *kept;
+    ls__cell **cells;
+    ls_call *calls; /* one per instruction */
+    patch *patches;
+    int n_patches;
+    const void **inputs;
+    uint64_t *packed; /* per instruction: 1 + the version its packed copy is of */
+    ls__arena memory; /* what the calls point at */
+    int at;           /* the next instruction */
+    ls__draw draw;
+    uint64_t fpu;
+    bool checked;
+};
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static void *address(const ls__instance *i, const ls__place *p)
+{
+    switch (p->base) {
+    case LS__AT_ARENA:
+        return (char *)i->arena->data + p->offset;
+    case LS__AT_KEPT:
+        return (char *)i->kept->data + p->offset;
+    case LS__AT_CONSTANT:
+        return (char *)i->plan->graph->constants[p->index].storage->data + p->offset;
+    case LS__AT_CELL:
+        return (char *)ls__cell_data(i->cells[p->index]) + p->offset;
+    default: /* an input: known at begin */
+        return (void *)i->inputs[p->index];
+    }
+}
+
+static ls_status fill_call(ls__instance *i, int n)
+{
+    const ls__plan *plan = i->plan;
+    const ls__graph *g = plan->graph;
+    const ls__instruction *from = &plan->instructions[n];
+    const ls__node *node = from->node;
+    const ls__spec **in = ls__arena_alloc(&i->memory, sizeof *in * (size_t)(node->n_inputs + 1));
+    const void **in_data = ls__arena_alloc(&i->memory, sizeof *in_data * (size_t)(node->n_inputs + 1));
+    ls__spec *out = ls__arena_alloc(&i->memory, sizeof *out * (size_t)(node->n_outputs + 1));
+    void **out_data = ls__arena_alloc(&i->memory, sizeof *out_data * (size_t)(node->n_outputs + 1));
+    ls__cell **cells = ls__arena_alloc(&i->memory, sizeof *cells * (size_t)(node->n_cells + 1));
+    if (!in || !in_data || !out || !out_data || !cells)
+        return LS_NO_MEMORY;
+    for (int k = 0; k < node->n_inputs; k++) {
+        const ls__place *place = &plan->places[node->inputs[k]];
+        in[k] = &g->wires[node->inputs[k]].spec;
+        if (place->base == LS__AT_INPUT)
+            i->patches[i->n_patches++] = (patch){ place->index, &in_data[k] };
+        else
+            in_data[k] = address(i, place);
+    }
+    for (int k = 0; k < node->n_outputs; k++) {
+        out[k] = g->wires[node->outputs[k]].spec;
+        out_data[k] = address(i, &plan->places[node->outputs[k]]);
+    }
+    for (int k = 0; k < node->n_cells; k++)
+        cells[k] = i->cells[node->cells[k]];
+    i->calls[n] = (ls_call){ .op = node->op,
+                             .attrs = node->attrs,
+                             .n_inputs = node->n_inputs,
+                             .n_outputs = node->n_outputs,
+                             .n_cells = node->n_cells,
+                             .in = in,
+                             .out = out,
+                             .in_data = in_data,
+                             .out_data = out_data,
+                             .cells = cells };
+    if (from->scratch_bytes > 0)
+        i->calls[n].scratch = (char *)i->arena->data + from->scratch_at;
+    return LS_OK;
+}
+
+static ls_status bind_cells(ls__instance *i, ls__cell *const *cells)
+{
+    const ls__graph *g = i->plan->graph;
+    for (int k = 0; k < g->n_cells; k++) {
+        ls__cell *cell = cells ? cells[k] : g->cells[k].cell;
+        if (ls__cell_is_hollow(cell))
+            return ls__hint(ls__fail(LS_STATE, "%s: variable '%s' of the program is not here",
+                                     g->name, g->cells[k].name),
+                            "a program that came from elsewhere wants a variable for each of its cells");
+        if (!ls__spec_equal(ls__cell_spec(cell), &g->cells[k].spec))
+            return ls__fail(LS_SHAPE, "%s: variable '%s' is %s, the program wants %s", g->name,
+                            g->cells[k].name, ls__spec_text(ls__cell_spec(cell)),
+                            ls__spec_text(&g->cells[k].spec));
+        i->cells[k] = ls__cell_ref(cell);
+    }
+    return LS_OK;
+}
+
+static ls_status find_memory(ls__instance *i)
+{
+    const ls__plan *plan = i->plan;
+    const ls__graph *g = plan->graph;
+    size_t n = (size_t)plan->n_instructions, uses = 1;
+    for (int k = 0; k < plan->n_instructions; k++)
+        uses += (size_t)plan->instructions[k].node->n_inputs;
+    i->arena = ls__storage_new("the memory of a traced step", plan->arena_bytes);
+    i->kept = i->arena ? ls__storage_new("packed weights", plan->kept_bytes) : NULL;
+    if (!i->kept)
+        return LS_NO_MEMORY;
+    i->cells = calloc((size_t)g->n_cells + 1, sizeof *i->cells);
+    i->calls = calloc(n + 1, sizeof *i->calls);
+    i->packed = calloc(n + 1, sizeof *i->packed);
+    i->inputs = calloc((size_t)g->n_inputs + 1, sizeof *i->inputs);
+    i->patches = calloc(uses, sizeof *i->patches);
+    if (!i->cells || !i->calls || !i->packed || !i->inputs || !i->patches)
+        return ls__fail_memory("a traced step", (n + 1) * sizeof *i->calls);
+    return LS_OK;
+}
+
+ls_status ls__instance_open(const ls__plan *plan, ls__cell *const *cells, ls__instance **out)
+{
+    ls__instance *i = calloc(1, sizeof *i);
+    if (!i)
+        return ls__fail_memory("a traced step", sizeof *i);
+    i->plan = plan;
+    ls_status st = find_memory(i);
+    if (!st)
+        st = bind_cells(i, cells);
+    for (int n = 0; n < plan->n_instructions && !st; n++)
+        st = fill_call(i, n);
+    if (st) {
+        ls__instance_close(i);
+        return st;
+    }
+    *out = i;
+    return LS_OK;
+}
+
+void ls__instance_close(ls__instance *i)
+{
+    if (!i)
+        return;
+    for (int k = 0; i->cells && k < i->plan->graph->n_cells; k++)
+        ls__cell_unref(i->cells[k]);
+    ls__storage_unref(i->arena);
+    ls__storage_unref(i->kept);
+    ls__arena_clear(&i->memory);
+    free(i->cells);
+    free(i->calls);
+    free(i->packed);
+    free(i->inputs);
+    free(i->patches);
+    free(i);
+}
+
+/* ---- replaying ---------------------------------------------------------------------- */
+
+/* Snapshots that the program outside still holds are copied out before anything
+ * runs, so that writes cannot fail. */
+static ls_status unshare(ls__instance *i)
+{
+    ls_status st = LS_OK;
+    for (int n = 0; n < i->plan->n_instructions && !st; n++) {
+        const ls_call *c = &i->calls[n];
+        for (int k = 0; c->op->flags & LS_OP_WRITES && k < c->n_cells && !st; k++)
+            st = ls__cell_unshare(c->cells[k]);
+    }
+    return st;
+}
+
+ls_status ls__instance_begin(ls__instance *i, const void *const *inputs)
+{
+    ls_status st = unshare(i);
+    if (st)
+        return st;
+    for (int k = 0; k < i->plan->graph->n_inputs; k++)
+        i->inputs[k] = inputs[k];
+    for (int k = 0; k < i->n_patches; k++)
+        *i->patches[k].at = inputs[i->patches[k].input];
+    i->at = 0;
+    i->checked = ls__numerics() != LS_NUMERICS_OFF;
+    ls__take_draws(i->plan->graph->draws, &i->draw);
+    i->fpu = ls__fpu_enter();
+    return LS_OK;
+}
+
+/* Puts the operator's place in front of its error. */
+static ls_status failed(const ls__instance *i, int n, ls_status st)
+{
+    const ls__node *node = i->plan->instructions[n].node;
+    if (!ls_error_pending())
+        ls__fail(st, "%s: its kernel failed: %s", node->op->name, ls_status_text(st));
+    ls__error_record record;
+    ls__error_take(&record);
+    ls__fail(record.status, "%s, operator %d of %d: %s", i->plan->graph->name, node->where,
+             i->plan->graph->calls, record.text);
+    return record.hint[0] ? ls__hint(record.status, "%s", record.hint) : record.status;
+}
+
+/* Whether the packed copy is still that of the cell's contents; if not, notes that it
+ * is about to be. */
+static bool still_packed(ls__instance *i, int n, int cell)
+{
+    uint64_t version = 1 + ls__cell_version(i->cells[cell]);
+    if (i->packed[n] == version)
+        return true;
+    i->packed[n] = version;
+    return false;
+}
+
+ls_status ls__instance_run(ls__instance *i, int *meeting)
+{
+    const ls__plan *plan = i->plan;
+    while (i->at < plan->n_instructions) {
+        int n = i->at++;
+        ls_call *c = &i->calls[n];
+        unsigned flags = c->op->flags;
+        if (plan->instructions[n].packs >= 0 && still_packed(i, n, plan->instructions[n].packs))
+            continue;
+        if (flags & LS_OP_DRAWS) {
+            c->draw = i->draw;
+            c->draw.ordinal += (uint64_t)plan->instructions[n].node->draw;
+        }
+        if (flags & LS__OP_SYNC) {
+            *meeting = n;
+            return LS_OK;
+        }
+        ls_status st = c->op->kernel(c);
+        if (!st && i->checked)
+            st = ls__check_outputs(c);
+        if (!st)
+            st = ls_error_pending();
+        if (st) {
+            if (plan->instructions[n].packs >= 0)
+                i->packed[n] = 0;
+            return failed(i, n, st);
+        }
+    }
+    *meeting = -1;
+    return LS_OK;
+}
+
+ls_status ls__instance_end(ls__instance *i, ls_status st)
+{
+    ls__fpu_leave(i->fpu);
+    for (int k = 0; st && k < i->plan->n_undo; k++) {
+        const ls__undo *undo = &i->plan->undo[k];
+        if (undo->instruction < i->at)
+            ls__cell_restore(i->cells[undo->cell], address(i, &undo->saved));
+    }
+    return st;
+}
+
+ls_call *ls__instance_call(ls__instance *i, int instruction)
+{
+    return &i->calls[instruction];
+}
+
+const void *ls__instance_output(const ls__instance *i, int k)
+{
+    return address(i, &i->plan->places[i->plan->graph->outputs[k]]);
+}

@@ -1,0 +1,45 @@
+/*
+ * Running a plan. An instance is one replica's memory for it: the arena, packed
+ * weights, and every instruction's call with its addresses filled in. Replaying is a
+ * loop over kernels; nothing is allocated and nothing locked.
+ *
+ *     ls__instance_open(plan, cells, &instance);        // cells NULL: those it was traced with
+ *     st = ls__instance_begin(instance, inputs);
+ *     while (!st && (st = ls__instance_run(instance, &at)) == LS_OK && at >= 0)
+ *         ... all replicas meet at instruction `at`: whoever drives them does what it
+ *             says, on ls__instance_call(instance, at), for all of them ...
+ *     st = ls__instance_end(instance, st);              // commits, or undoes every write
+ *     data = ls__instance_output(instance, 0);
+ *
+ * The instructions between two meetings are a segment; V replicas are V instances
+ * driven segment by segment.
+ */
+#ifndef LS__TRACE_EXECUTE_H
+#define LS__TRACE_EXECUTE_H
+
+#include "trace/plan.h"
+
+typedef struct ls__instance ls__instance;
+
+/* The plan must outlive it. LS_STATE for a plan with hollow cells and none given. */
+ls_status ls__instance_open(const ls__plan *plan, ls__cell *const *cells, ls__instance **out);
+void ls__instance_close(ls__instance *i);
+
+/* `inputs`: the memory of each input of the graph, which stays as it is until end. Takes the
+ * draws of this thread's step. */
+ls_status ls__instance_begin(ls__instance *i, const void *const *inputs);
+
+/* Runs to the next meeting (its index in *meeting) or to the end (-1). An error says
+ * which operator of the step failed. */
+ls_status ls__instance_run(ls__instance *i, int *meeting);
+
+/* Ends the replay with its status: a failure puts back what was written. */
+ls_status ls__instance_end(ls__instance *i, ls_status st);
+
+/* The call of an instruction, as its row sees it. */
+ls_call *ls__instance_call(ls__instance *i, int instruction);
+
+/* Where output k of the graph lies, after end. */
+const void *ls__instance_output(const ls__instance *i, int k);
+
+#endif

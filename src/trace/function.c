@@ -1,0 +1,282 @@
+/*
+ * Traced functions: a small cache of programs, most recently used first. Invariant:
+ * one call at a time; the second, from another thread or from inside the step's own
+ * kernels, is refused.
+ */
+#include <lockstep/function.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dispatch/sink.h"
+#include "dispatch/tape.h"
+#include "trace/program.h"
+#include "trace/signature.h"
+
+enum { DEFAULT_CACHE = 16, MOST_CACHE = 4096 };
+
+struct ls_function {
+    char *name;
+    ls_step step;
+    void *user;
+    ls__pass_set off;
+    int room;
+    ls__program *programs; /* most recently used first */
+    int64_t traces;
+    int64_t thrown;  /* programs that had to go */
+    int64_t warn_at; /* the number of those at which the next warning is due */
+    atomic_bool busy;
+};
+
+/* ---- making --------------------------------------------------------------------------- */
+
+void ls_trace_init(ls_trace_options *options)
+{
+    if (options)
+        *options = (ls_trace_options){ .size = sizeof *options };
+}
+
+static ls_status check_options(const ls_trace_options *o, ls__pass_set *off)
+{
+    if (o->size != sizeof *o)
+        return ls__hint(ls__fail(LS_INVALID, "ls_trace: options of %zu bytes, wants %zu", o->size,
+                                 sizeof *o),
+                        "fill options with LS_TRACE(...), or with ls_trace_init first");
+    if (o->cache < 0 || o->cache > MOST_CACHE)
+        return ls__hint(ls__fail(LS_INVALID, "ls_trace: a cache of %d programs", o->cache),
+                        "1 to %d; 0 stands for %d", MOST_CACHE, DEFAULT_CACHE);
+    return ls__pass_set_parse("ls_trace", o->off, off);
+}
+
+ls_function *ls_trace_with(const ls_trace_options *options, ls_step step, void *user)
+{
+    static const ls_trace_options defaults = { .size = sizeof defaults };
+    const ls_trace_options *o = options ? options : &defaults;
+    ls__pass_set off;
+    if (check_options(o, &off))
+        return NULL;
+    if (!step) {
+        ls__fail(LS_INVALID, "ls_trace: the function is NULL");
+        return NULL;
+    }
+    ls_function *f = calloc(1, sizeof *f);
+    char *name = strdup(o->name && o->name[0] ? o->name : "step");
+    if (!f || !name) {
+        ls__fail_memory("ls_trace", sizeof *f);
+        free(f);
+        free(name);
+        return NULL;
+    }
+    *f = (ls_function){ .name = name,
+                        .step = step,
+                        .user = user,
+                        .off = off,
+                        .room = o->cache ? o->cache : DEFAULT_CACHE,
+                        .warn_at = 1 };
+    return f;
+}
+
+ls_function *ls_trace(ls_step step, void *user)
+{
+    return ls_trace_with(NULL, step, user);
+}
+
+void ls_function_free(ls_function *f)
+{
+    if (!f)
+        return;
+    while (f->programs) {
+        ls__program *next = f->programs->next;
+        ls__program_free(f->programs);
+        f->programs = next;
+    }
+    free(f->name);
+    free(f);
+}
+
+/* ---- the cache --------------------------------------------------------------------------- */
+
+/* Found programs move to the front. */
+static ls__program *find(ls_function *f, const ls__signature *s)
+{
+    for (ls__program **link = &f->programs; *link; link = &(*link)->next) {
+        ls__program *p = *link;
+        if (p->signature_size != s->size || memcmp(p->signature, s->bytes, s->size) != 0)
+            continue;
+        *link = p->next;
+        p->next = f->programs;
+        f->programs = p;
+        return p;
+    }
+    return NULL;
+}
+
+/* Throws the last away when there are too many; says so the first time, and whenever
+ * the number has doubled. */
+static void make_room(ls_function *f, const ls_value *arguments)
+{
+    int n = 1;
+    ls__program **link = &f->programs;
+    for (; *link && n < f->room; n++)
+        link = &(*link)->next;
+    if (!*link)
+        return;
+    ls__program_free(*link); /* the list is never longer than its room */
+    *link = NULL;
+    if (++f->thrown < f->warn_at)
+        return;
+    f->warn_at *= 2;
+    ls__log(LS_LOG_WARNING,
+            "traced function '%s': traced %lld times and only %d programs are kept, so that some "
+            "are traced again and again; now for %s. Give arguments of fewer different shapes, or "
+            "raise .cache",
+            f->name, (long long)f->traces, f->room, ls__signature_text(arguments));
+}
+
+static ls__program *trace(ls_function *f, const ls__signature *s, const ls_value *arguments)
+{
+    unsigned char *own = malloc(s->size);
+    if (!own) {
+        ls__fail_memory("ls_function_call", s->size);
+        return NULL;
+    }
+    memcpy(own, s->bytes, s->size);
+    ls__program *p = ls__program_trace(f->name, f->step, f->user, arguments, f->off);
+    if (!p) {
+        free(own);
+        return NULL;
+    }
+    p->signature = own;
+    p->signature_size = s->size;
+    f->traces++;
+    make_room(f, arguments);
+    p->next = f->programs;
+    f->programs = p;
+    return p;
+}
+
+/* ---- calling --------------------------------------------------------------------------------- */
+
+static ls_status check_arguments(const ls_function *f, const ls_value *arguments)
+{
+    if (!arguments && ls_error_pending())
+        return ls_error_pending();
+    if (!f || !arguments)
+        return ls__fail(LS_INVALID, "ls_function_call: the %s NULL",
+                        f ? "arguments are" : "function is");
+    int n = ls_leaf_count(arguments);
+    ls_tensor **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
+    ls_status st = leaves ? ls_flatten(arguments, leaves) : LS_NO_MEMORY;
+    for (int i = 0; i < n && !st; i++) {
+        st = ls__check_tensor(f->name, "an argument", leaves[i]);
+        if (!st && leaves[i]->spec.dtype == LS_BYTES)
+            st = ls__hint(ls__fail(LS_SHAPE, "%s: argument %d is %s", f->name, i,
+                                   ls_describe(leaves[i])),
+                          "strings stay outside of traced functions");
+    }
+    return st;
+}
+
+/* The function itself: part of a step that is being traced around it, or noted by a
+ * tape. */
+static ls_value *run_inline(ls_function *f, ls_value *arguments)
+{
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ls_value *results = f->step(arguments, f->user);
+    ls_status st = results ? LS_OK : ls_error_pending();
+    if (!results && !st)
+        st = ls__hint(ls__fail(LS_INVALID, "the function returned NULL"),
+                      "return ls_list(0, NULL) when there is nothing to return");
+    return ls__error_scope_close(&scope, st, "%s", f->name) ? NULL : results;
+}
+
+static ls_value *replay(ls_function *f, ls_value *arguments)
+{
+    ls__signature s;
+    if (ls__signature_of(arguments, &s))
+        return NULL;
+    ls__program *p = find(f, &s);
+    if (!p)
+        p = trace(f, &s, arguments);
+    if (!p)
+        return NULL;
+    /* What fails in here is this call's error, whatever was pending before. */
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ls_value *results = ls__program_replay(p, arguments);
+    return ls__error_scope_close(&scope, results ? LS_OK : ls_error_pending(), "step") ? NULL
+                                                                                       : results;
+}
+
+ls_value *ls_function_call(ls_function *f, ls_value *arguments)
+{
+    if (check_arguments(f, arguments))
+        return NULL;
+    if (ls__sink_get() || ls__tape_noting())
+        return run_inline(f, arguments);
+    if (atomic_exchange_explicit(&f->busy, true, memory_order_acquire)) {
+        ls__hint(ls__fail(LS_STATE, "ls_function_call: '%s' is being called already", f->name),
+                 "one call of a function at a time; give each thread a function of its own");
+        return NULL;
+    }
+    ls_value *results = replay(f, arguments);
+    /* Release pairs with the acquire above: the next caller sees what this one did. */
+    atomic_store_explicit(&f->busy, false, memory_order_release);
+    return results;
+}
+
+/* ---- looking inside ----------------------------------------------------------------------------- */
+
+int64_t ls_function_traces(const ls_function *f)
+{
+    return f ? f->traces : 0;
+}
+
+static ls_status check_called(const char *who, const ls_function *f)
+{
+    if (!f)
+        return ls__fail(LS_INVALID, "%s: the function is NULL", who);
+    if (!f->programs)
+        return ls__hint(ls__fail(LS_STATE, "%s: '%s' was not called yet", who, f->name),
+                        "the first call traces it");
+    return LS_OK;
+}
+
+ls_status ls_function_look(const ls_function *f, ls_function_figures *out)
+{
+    ls_status st = check_called("ls_function_look", f);
+    if (st)
+        return st;
+    if (!out || out->size != sizeof *out)
+        return ls__hint(ls__fail(LS_INVALID, "ls_function_look: figures of %zu bytes, wants %zu",
+                                 out ? out->size : 0, sizeof *out),
+                        "set .size = sizeof(ls_function_figures)");
+    const ls__plan *plan = f->programs->plan;
+    *out = (ls_function_figures){ .size = sizeof *out,
+                                  .operators = f->programs->recorded->n_nodes,
+                                  .instructions = plan->n_instructions,
+                                  .arena_bytes = plan->arena_bytes,
+                                  .arena_least = plan->arena_least,
+                                  .constant_bytes = plan->constant_bytes,
+                                  .packed_bytes = plan->kept_bytes };
+    return LS_OK;
+}
+
+const char *ls_function_dump(const ls_function *f, ls_dump_format format, bool compiled)
+{
+    if (check_called("ls_function_dump", f))
+        return NULL;
+    if (format != LS_DUMP_TEXT && format != LS_DUMP_DOT) {
+        ls__hint(ls__fail(LS_INVALID, "ls_function_dump: format %d", (int)format),
+                 "LS_DUMP_TEXT or LS_DUMP_DOT");
+        return NULL;
+    }
+    const ls__graph *g = compiled ? f->programs->plan->graph : f->programs->recorded;
+    char *text = format == LS_DUMP_TEXT ? ls__graph_text(g) : ls__graph_dot(g);
+    char *own = text ? ls__frame_string(text) : NULL;
+    free(text);
+    return own;
+}

@@ -1,0 +1,54 @@
+/*
+ * What printing and storing a graph share: a buffer that grows, and the numbers
+ * under which wires are shown and stored.
+ */
+#ifndef LS__TRACE_GRAPH_OUT_H
+#define LS__TRACE_GRAPH_OUT_H
+
+#include "trace/graph.h"
+
+/* Grows as it is added to. Out of memory is noticed once, at the end. */
+typedef struct ls__buffer {
+    char *at;
+    size_t used, room;
+    bool failed;
+} ls__buffer;
+
+void ls__buffer_add(ls__buffer *b, const void *bytes, size_t count);
+void ls__buffer_print(ls__buffer *b, const char *format, ...) LS_PRINTF(2, 3);
+
+/* A name somebody else chose: quotes, backslashes and control characters are
+ * escaped, so that it stays on its line and inside its quotes. */
+void ls__buffer_name(ls__buffer *b, const char *name);
+
+/* A number as the shortest text that reads back as the same one. */
+void ls__buffer_f64(ls__buffer *b, double value);
+void ls__buffer_f32(ls__buffer *b, float value);
+
+/* The attributes as "axis 1 keep 0", nothing for a row without any. */
+void ls__buffer_attrs(ls__buffer *b, const ls_op *op, const void *attrs);
+
+/* The contents and a NUL, which is not counted; NULL (error recorded) when memory
+ * ran out on the way. The buffer is empty afterwards. */
+char *ls__buffer_end(ls__buffer *b, size_t *size);
+
+/* Passes leave holes: wires nobody makes any more, constants nobody uses. These
+ * numbers have none: inputs first, then constants that are used, then results in
+ * program order. They depend on what the graph says, not on how it came about, so
+ * a graph that was stored and read again has the same ones. */
+typedef struct ls__numbers {
+    int *of;         /* of[wire], -1 for one that is not part of the graph */
+    int *constants;  /* the wires of the used constants, in order */
+    int n_constants; /* how many */
+} ls__numbers;
+
+ls_status ls__numbers_find(const ls__graph *g, ls__numbers *out);
+void ls__numbers_free(ls__numbers *n);
+
+/* "%4" for a wire, "k0" for a constant. */
+void ls__buffer_wire(ls__buffer *b, const ls__graph *g, const ls__numbers *n, int wire);
+
+/* The first elements of a constant wire, "all" before a splat's. */
+void ls__buffer_constant(ls__buffer *b, const ls__graph *g, int wire);
+
+#endif

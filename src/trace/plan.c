@@ -1,0 +1,130 @@
+/*
+ * From a recorded graph to a plan: passes, lowering, places, instructions.
+ */
+#include "trace/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A packed weight is kept while its cell's version stays: only if this step reads the
+ * cell before it writes it, or it would keep what the step itself has changed. */
+static int packed_cell(const ls__graph *g, const ls__node *node)
+{
+    if (!(node->op->flags & LS__OP_PACKS))
+        return -1;
+    int cell = ls__wire_cell(g, node->inputs[0]);
+    if (cell < 0)
+        return -1;
+    for (int i = 0; i < node->at; i++)
+        for (int k = 0; g->nodes[i]->op->flags & LS_OP_WRITES && k < g->nodes[i]->n_cells; k++)
+            if (g->nodes[i]->cells[k] == cell)
+                return -1;
+    return cell;
+}
+
+static size_t scratch_of(const ls__graph *g, const ls__node *node)
+{
+    if (!node->op->scratch)
+        return 0;
+    size_t bytes = 0;
+    LS_FRAME {
+        const ls__spec **in = ls__frame_alloc(sizeof *in * (size_t)(node->n_inputs + 1));
+        ls__spec *out = ls__frame_alloc(sizeof *out * (size_t)(node->n_outputs + 1));
+        ls__cell **cells = ls__frame_alloc(sizeof *cells * (size_t)(node->n_cells + 1));
+        if (!in || !out || !cells)
+            break;
+        for (int i = 0; i < node->n_inputs; i++)
+            in[i] = &g->wires[node->inputs[i]].spec;
+        for (int i = 0; i < node->n_outputs; i++)
+            out[i] = g->wires[node->outputs[i]].spec;
+        for (int i = 0; i < node->n_cells; i++)
+            cells[i] = g->cells[node->cells[i]].cell;
+        ls_call c = { .op = node->op,
+                      .attrs = node->attrs,
+                      .n_inputs = node->n_inputs,
+                      .n_outputs = node->n_outputs,
+                      .n_cells = node->n_cells,
+                      .in = in,
+                      .out = out,
+                      .cells = cells };
+        bytes = node->op->scratch(&c);
+    }
+    return bytes;
+}
+
+static ls_status list_instructions(ls__plan *plan)
+{
+    const ls__graph *g = plan->graph;
+    plan->instructions = calloc((size_t)g->n_nodes + 1, sizeof *plan->instructions);
+    plan->undo = calloc((size_t)g->n_nodes + 1, sizeof *plan->undo);
+    if (!plan->instructions || !plan->undo)
+        return ls__fail_memory("a plan", ((size_t)g->n_nodes + 1) * sizeof *plan->instructions);
+    for (int i = 0; i < g->n_nodes; i++) {
+        const ls__node *node = g->nodes[i];
+        if (node->op->flags & LS_OP_ALIAS)
+            continue;
+        plan->instructions[plan->n_instructions++] =
+            (ls__instruction){ .node = node,
+                               .scratch_bytes = scratch_of(g, node),
+                               .packs = packed_cell(g, node) };
+    }
+    return ls_error_pending();
+}
+
+static void list_undo(ls__plan *plan)
+{
+    for (int i = 0; i < plan->n_instructions; i++) {
+        const ls__node *node = plan->instructions[i].node;
+        if (ls__node_is(node, "save"))
+            plan->undo[plan->n_undo++] =
+                (ls__undo){ node->cells[0], i, plan->places[node->outputs[0]] };
+    }
+}
+
+static ls_status lower(ls__graph *g, bool checked)
+{
+    ls_status st = ls__lower_widen(g);
+    if (!st)
+        st = ls__lower_snapshots(g);
+    return st ? st : ls__lower_undo(g, checked);
+}
+
+ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked)
+{
+    ls__plan *plan = calloc(1, sizeof *plan);
+    if (!plan) {
+        ls__fail_memory("a plan", sizeof *plan);
+        ls__graph_free(g);
+        return NULL;
+    }
+    plan->graph = g;
+    ls_status st = checked ? ls__pass_dead(g) : ls__passes_run(g, off);
+    if (!st)
+        st = lower(g, checked);
+    if (!st)
+        st = list_instructions(plan);
+    const bool reuse = !ls__pass_is_off(off, "memory");
+    if (!st) /* who checks a result looks at the operands, too */
+        st = ls__plan_places(plan, (ls__place_options){ .reuse = reuse,
+                                                        .in_place = reuse && !checked,
+                                                        .buckets = !ls__pass_is_off(off, "buckets") });
+    if (st) {
+        ls__plan_free(plan);
+        return NULL;
+    }
+    list_undo(plan);
+    return plan;
+}
+
+void ls__plan_free(ls__plan *plan)
+{
+    if (!plan)
+        return;
+    ls__graph_free(plan->graph);
+    free(plan->instructions);
+    free(plan->places);
+    free(plan->undo);
+    free(plan->buckets);
+    free(plan->bucket_wires);
+    free(plan);
+}

@@ -1,0 +1,370 @@
+/*
+ * The models as models: how many parameters they have (worked out by hand), what
+ * their variables are called, that they start knowing nothing (the loss is the log of
+ * the number of classes) and that a step of Adam teaches them something; batch norm's
+ * moving statistics; and what is refused. tests/models_traced_test.c runs them traced.
+ */
+#include "train/models/models.h"
+
+#include <lockstep.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "tensor/test_support.h"
+#include "train/models/layers.h"
+
+enum { SAMPLES = 2 };
+
+typedef struct expected {
+    const char *name;
+    int variables, trainable;
+    int64_t parameters;
+    int classes;
+    double slack; /* around log(classes), of the first loss */
+} expected;
+
+/* A dense layer of a x b has a b + b parameters, a 3x3 convolution 9 a b (+ b). */
+static const expected all[] = {
+    { "cnn", 6, 6, 320 + (13 * 13 * 32 + 1) * 64 + 650, 10, 0.5 },
+    { "cnn2", 8, 8, 320 + (9 * 32 + 1) * 64 + (5 * 5 * 64 + 1) * 64 + 650, 10, 0.5 },
+    { "mlp", 6, 6, 785 * 2048 + 2049 * 2048 + 2049 * 10, 10, 0.5 },
+    /* stem, six convolutions a stage, two projections; a norm has two parameters a channel
+     * (7, 7 and 7 norms of 16, 32 and 64) and two moving statistics. */
+    { "resnet", 21 * 5 + 2, 21 * 3 + 2,
+      9 * 16 + 6 * 9 * 16 * 16 + (9 * 16 * 32 + 5 * 9 * 32 * 32) + (9 * 32 * 64 + 5 * 9 * 64 * 64) +
+          16 * 32 + 32 * 64 + 2 * 7 * (16 + 32 + 64) + 650,
+      10, 2 }, /* what nine blocks add up to is not small */
+    { "gpt", 2 + 4 * 12 + 2, 2 + 4 * 12 + 2,
+      256 * 256 + 128 * 256 + 4 * (2 * 512 + 257 * 768 + 257 * 256 + 257 * 1024 + 1025 * 256) + 512,
+      256, 0.2 },
+};
+enum { N_MODELS = sizeof all / sizeof *all };
+
+/* Samples of whatever the model takes, the same every time. */
+static ls_value *make_batch(const ls__model *m, int64_t n, int classes)
+{
+    const ls__model_kind *kind = ls__model_kind_of(m);
+    int64_t in[4] = { n }, out[4] = { n };
+    for (int i = 0; i < kind->input.rank; i++)
+        in[1 + i] = kind->input.dims[i];
+    for (int i = 0; i < kind->label.rank; i++)
+        out[1 + i] = kind->label.dims[i];
+    int64_t labels = n * ls__spec_count(&kind->label);
+    int32_t *y = calloc((size_t)labels + 1, sizeof *y);
+    assert_non_null(y);
+    for (int64_t i = 0; i < labels; i++)
+        y[i] = (int32_t)((i * 7 + 3) % classes);
+    ls_tensor *label = ls_from(LS_I32, 1 + kind->label.rank, out, y);
+    free(y);
+    ls_random_step(1);
+    bool image = kind->input.dtype == LS_F32;
+    ls_tensor *x =
+        ls_random_uniform(kind->input.dtype, 1 + kind->input.rank, in, 0, image ? 1 : classes);
+    return ls_tensors(2, (ls_tensor *[]){ x, label });
+}
+
+static void parameters(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    assert_int_equal(all[0].parameters, 347146);
+    assert_int_equal(all[1].parameters, 121930);
+    assert_int_equal(all[2].parameters, 5824522);
+    assert_int_equal(all[3].parameters, 272186);
+    assert_int_equal(all[4].parameters, 3257856);
+    int count = 0;
+    while (ls__model_kinds[count])
+        count++;
+    assert_int_equal(count, N_MODELS);
+    for (int i = 0; i < N_MODELS; i++) {
+        assert_string_equal(ls__model_kinds[i]->name, all[i].name);
+        ls__model *m = ls__model_new(all[i].name);
+        assert_non_null(m);
+        assert_ptr_equal(ls__model_kind_of(m), ls__model_kinds[i]);
+        assert_int_equal(ls__model_parameters(m), all[i].parameters);
+        assert_int_equal(ls__model_count(m), all[i].variables);
+        int trainable = 0;
+        for (int k = 0; k < ls__model_count(m); k++)
+            trainable += ls_variable_trainable(ls__model_variables(m)[k]);
+        assert_int_equal(trainable, all[i].trainable);
+        ls__model_free(m);
+    }
+    assert_int_equal(memory(), before);
+}
+
+static ls_variable *find(const ls__model *m, const char *name)
+{
+    for (int i = 0; i < ls__model_count(m); i++)
+        if (!strcmp(ls_variable_name(ls__model_variables(m)[i]), name))
+            return ls__model_variables(m)[i];
+    fail_msg("%s has no variable '%s'", ls__model_kind_of(m)->name, name);
+    return NULL;
+}
+
+static void names(void **state)
+{
+    (void)state;
+    static const char *const some[N_MODELS][3] = {
+        { "conv/kernel", "conv/bias", "out/bias" },
+        { "conv2/kernel", "hidden/kernel", "hidden/bias" },
+        { "hidden1/kernel", "hidden2/bias", "out/kernel" },
+        { "block3/bn1/scale", "block4/shortcut/kernel", "stem/bn/variance" },
+        { "tokens/table", "layer4/qkv/kernel", "norm/offset" },
+    };
+    for (int i = 0; i < N_MODELS; i++) {
+        ls__model *m = ls__model_new(all[i].name);
+        for (int k = 0; k < 3; k++)
+            find(m, some[i][k]);
+        ls_variable *const *v = ls__model_variables(m);
+        for (int a = 0; a < ls__model_count(m); a++)
+            for (int b = 0; b < a; b++)
+                if (!strcmp(ls_variable_name(v[a]), ls_variable_name(v[b])))
+                    fail_msg("%s: two variables are called %s", all[i].name,
+                             ls_variable_name(v[a]));
+        ls__model_free(m);
+    }
+}
+
+/* A start is a function of the seed, and of nothing that was drawn for other ends. */
+static void the_seed_decides(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_MODELS; i++)
+        LS_FRAME {
+            ls_random_seed(7);
+            ls__model *a = ls__model_new(all[i].name);
+            ls_random_seed(7);
+            ls_random_uniform(LS_F32, LS_DIMS(3), 0, 1);
+            ls__model *b = ls__model_new(all[i].name);
+            ls_random_seed(8);
+            ls__model *c = ls__model_new(all[i].name);
+            bool differs = false;
+            for (int k = 0; k < ls__model_count(a); k++) {
+                ls_tensor *x = ls_read(ls__model_variables(a)[k]);
+                ls_tensor *y = ls_read(ls__model_variables(b)[k]);
+                ls_tensor *z = ls_read(ls__model_variables(c)[k]);
+                assert_memory_equal(ls_map(x), ls_map(y), ls_size_in_bytes(x));
+                differs |= memcmp(ls_map(x), ls_map(z), ls_size_in_bytes(x)) != 0;
+            }
+            assert_true(differs);
+            ls__model_free(a);
+            ls__model_free(b);
+            ls__model_free(c);
+        }
+}
+
+static float train_once(ls__model *m, ls_optimizer *adam, ls_value *batch)
+{
+    float loss = NAN;
+    LS_FRAME {
+        ls_tape *tape = ls_tape_open();
+        ls_tensor *l = ls__model_loss(m, batch, true);
+        assert_int_equal(ls_rank(l), 0);
+        loss = ls_to_float(l);
+        ls_status st = ls_minimize(adam, tape, l, ls__model_count(m), ls__model_variables(m));
+        if (st)
+            fail_msg("%s: %s", ls__model_kind_of(m)->name, ls_error_report());
+    }
+    return loss;
+}
+
+static void learns(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_MODELS; i++)
+        LS_FRAME {
+            ls_random_seed(1);
+            ls__model *m = ls__model_new(all[i].name);
+            ls_optimizer *adam = ls_adam(NULL);
+            ls_value *batch = make_batch(m, SAMPLES, all[i].classes);
+            ls_tensor *logits = ls__model_forward(m, ls_item(batch, 0), false);
+            int rank = ls_rank(ls_item(batch, 1));
+            assert_int_equal(ls_rank(logits), rank + 1);
+            for (int k = 0; k < rank; k++)
+                assert_int_equal(ls_dim(logits, k), ls_dim(ls_item(batch, 1), k));
+            assert_int_equal(ls_dim(logits, -1), all[i].classes);
+
+            float first = train_once(m, adam, batch), second = train_once(m, adam, batch);
+            if (!(fabs(first - log(all[i].classes)) <= all[i].slack))
+                fail_msg("%s starts with a loss of %g", all[i].name, (double)first);
+            if (!(second < first))
+                fail_msg("%s: the loss goes from %g to %g", all[i].name, (double)first,
+                         (double)second);
+            ls_optimizer_free(adam);
+            ls__model_free(m);
+        }
+}
+
+/* Every trainable variable gets a gradient that is not zero: none is forgotten by
+ * forward, nor used in place of another. */
+static void all_variables_are_used(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_MODELS; i++)
+        LS_FRAME {
+            ls_random_seed(1);
+            ls__model *m = ls__model_new(all[i].name);
+            ls_value *batch = make_batch(m, SAMPLES, all[i].classes);
+            ls_tape *tape = ls_tape_open();
+            ls_tensor *loss = ls__model_loss(m, batch, true);
+            ls_tape_stop(tape);
+            for (int k = 0; k < ls__model_count(m); k++)
+                LS_FRAME {
+                    ls_variable *v = ls__model_variables(m)[k];
+                    ls_tensor *g = ls_densify(ls_gradient(tape, loss, ls_read(v)));
+                    float size = ls_to_float(ls_max(ls_abs(g), LS_ALL_AXES, false));
+                    if (ls_variable_trainable(v) != (size > 0))
+                        fail_msg("%s: the largest gradient of %s is %g", all[i].name,
+                                 ls_variable_name(v), (double)size);
+                }
+            ls__model_free(m);
+        }
+}
+
+/* ---- the layers' own behaviour ------------------------------------------------------ */
+
+static void batch_norm_moves_its_statistics(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls__layers l = { .variables = NULL };
+        ls__batch_norm_layer b = ls__batch_norm_new(&l, "bn", 1);
+        ls_tensor *x = ls_from(LS_F32, LS_DIMS(4, 1), (float[]){ 2, 4, 6, 8 }); /* mean 5, var 5 */
+        float y[4], still[4];
+        ls_copy_out(ls__batch_norm(&b, x, false), still, sizeof still);
+        assert_float_equal(still[0], 2 / sqrt(1.001), 1e-5); /* mean 0, variance 1 */
+        assert_float_equal(ls_to_float(ls_read(b.mean)), 0, 0);
+        ls_copy_out(ls__batch_norm(&b, x, true), y, sizeof y);
+        assert_float_equal(y[3], 3 / sqrt(5.001), 1e-5);
+        assert_float_equal(ls_to_float(ls_read(b.mean)), 0.05, 1e-6);
+        assert_float_equal(ls_to_float(ls_read(b.variance)), 1.04, 1e-6);
+        ls__batch_norm(&b, x, true);
+        assert_float_equal(ls_to_float(ls_read(b.mean)), 0.0995, 1e-6);
+        assert_non_null(ls__batch_norm(&b, ls_zeros(LS_F32, LS_DIMS(0, 1)), true));
+        assert_float_equal(ls_to_float(ls_read(b.mean)), 0.0995, 1e-6); /* no rows, no step */
+        ls_copy_out(ls__batch_norm(&b, x, false), y, sizeof y);
+        assert_float_equal(y[0], (2 - 0.0995) / sqrt(1.0796 + 0.001), 1e-5);
+        ls__layers_free(&l);
+    }
+}
+
+/* The future of a text does not show in the logits of its past, and a shorter text has
+ * the logits that the beginning of a longer one has. */
+static void gpt_is_causal(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_random_seed(1);
+        ls__model *m = ls__model_new("gpt");
+        int32_t text[128];
+        for (int i = 0; i < 128; i++)
+            text[i] = i * 37 % 256;
+        ls_tensor *a = ls__model_forward(m, ls_from(LS_I32, LS_DIMS(1, 128), text), false);
+        ls_tensor *c = ls__model_forward(m, ls_from(LS_I32, LS_DIMS(1, 50), text), false);
+        text[60] = 255 - text[60];
+        ls_tensor *b = ls__model_forward(m, ls_from(LS_I32, LS_DIMS(1, 128), text), false);
+        assert_int_equal(ls_dim(c, 1), 50);
+        const float *la = ls_map(a), *lb = ls_map(b), *lc = ls_map(c);
+        double past = 0, future = 0, shorter = 0;
+        for (int i = 0; i < 128 * 256; i++) {
+            double d = fabs((double)la[i] - (double)lb[i]);
+            *(i < 60 * 256 ? &past : &future) += d;
+            if (i < 50 * 256)
+                shorter = fmax(shorter, fabs((double)la[i] - (double)lc[i]));
+        }
+        assert_true(past == 0);
+        assert_true(future > 1);
+        assert_true(shorter < 1e-4); /* products of another size round differently */
+        ls__model_free(m);
+    }
+}
+
+/* ---- refused -------------------------------------------------------------------------- */
+
+static void bad_input(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    assert_null(ls__model_new("vgg"));
+    assert_non_null(strstr(ls_error_text(), "vgg"));
+    assert_non_null(strstr(ls_error_hint(), "cnn, cnn2, mlp, resnet, gpt"));
+    failed(LS_NOT_FOUND);
+    assert_null(ls__model_new(""));
+    failed(LS_NOT_FOUND);
+    assert_null(ls__model_new(NULL));
+    failed(LS_INVALID);
+    ls__model_free(NULL);
+    assert_int_equal(ls__model_count(NULL), 0);
+    assert_null(ls__model_forward(NULL, NULL, true));
+    failed(LS_INVALID);
+    LS_FRAME {
+        ls__model *cnn = ls__model_new("cnn"), *gpt = ls__model_new("gpt");
+        static const struct {
+            bool text;
+            ls_dtype dtype;
+            int rank;
+            int64_t dims[4];
+        } bad[] = { { false, LS_F32, 3, { 2, 28, 28 } },    { false, LS_F32, 4, { 2, 28, 28, 3 } },
+                    { false, LS_F32, 4, { 2, 27, 28, 1 } }, { false, LS_U8, 4, { 2, 28, 28, 1 } },
+                    { true, LS_I32, 2, { 2, 129 } },        { true, LS_I32, 2, { 2, 0 } },
+                    { true, LS_F32, 2, { 2, 128 } },        { true, LS_I32, 1, { 128 } } };
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            ls_tensor *x = ls_zeros(bad[i].dtype, bad[i].rank, bad[i].dims);
+            assert_null(ls__model_forward(bad[i].text ? gpt : cnn, x, true));
+            assert_non_null(strstr(ls_error_text(), bad[i].text ? "[128]" : "[28,28,1]"));
+            failed(LS_SHAPE);
+        }
+        ls_tensor *x = ls_zeros(LS_F32, LS_DIMS(2, 28, 28, 1));
+        assert_null(ls__model_loss(cnn, ls_leaf(x), true));
+        failed(LS_INVALID);
+        assert_null(ls__model_loss(cnn, ls_tensors(1, &x), true));
+        failed(LS_INVALID);
+        assert_null(ls__model_loss(cnn, NULL, true));
+        assert_int_not_equal(ls_error(), LS_OK);
+        ls_tensor *y = ls_full(LS_I32, LS_DIMS(2), 10); /* there is no class 10 */
+        assert_null(ls__model_loss(cnn, ls_tensors(2, (ls_tensor *[]){ x, y }), true));
+        assert_int_not_equal(ls_error(), LS_OK);
+        ls__model_free(cnn);
+        ls__model_free(gpt);
+    }
+    assert_int_equal(memory(), before);
+}
+
+static void name_too_long(ls__layers *l, void *net)
+{
+    (void)net;
+    char name[200];
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = 0;
+    ls__dense_new(l, "good", 2, 3, 0);
+    ls__dense_new(l, name, 2, 3, 0);
+    ls__dense_new(l, "late", 2, 3, 0);
+}
+
+/* The first error of a build is the one reported, and nothing is left behind. */
+static void a_build_that_fails(void **state)
+{
+    (void)state;
+    size_t before = memory();
+    static const ls__model_kind kind = { .name = "bad", .net_size = 1, .build = name_too_long };
+    assert_null(ls__model_make(&kind));
+    assert_non_null(strstr(ls_error_text(), "too long"));
+    failed(LS_INVALID);
+    assert_int_equal(memory(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(parameters, clean),
+        cmocka_unit_test_setup(names, clean),
+        cmocka_unit_test_setup(the_seed_decides, clean),
+        cmocka_unit_test_setup(learns, clean),
+        cmocka_unit_test_setup(all_variables_are_used, clean),
+        cmocka_unit_test_setup(batch_norm_moves_its_statistics, clean),
+        cmocka_unit_test_setup(gpt_is_causal, clean),
+        cmocka_unit_test_setup(bad_input, clean),
+        cmocka_unit_test_setup(a_build_that_fails, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/*
+ * The models against Keras: golden_models.txt (made by tools/golden_models.py) has
+ * what they give for weights and inputs that are a function of the variable's number
+ * in creation order and of the element's, so the order is checked too.
+ */
+#include <lockstep.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/case.h"
+#include "tensor/test_support.h"
+#include "train/models/models.h"
+
+enum { INPUT = 1000, MOST_NUMBERS = 512 };
+
+static const double tolerance = 2e-5; /* of a logit about 1, after twenty layers */
+
+static uint32_t mixed(uint32_t element, uint32_t number)
+{
+    uint32_t h = element * 0x9E3779B1u + number * 0x85EBCA77u;
+    h ^= h >> 15;
+    h *= 0x2C1B3C6Du;
+    return h ^ h >> 12;
+}
+
+/* -0.5 up to 0.5 */
+static double unit(uint32_t element, uint32_t number)
+{
+    return (mixed(element, number) >> 8) / 16777216.0 - 0.5;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && !strcmp(text + n - k, end);
+}
+
+/* What the variable with this number holds; see Weights in golden_models.py. */
+static void fill(ls_variable *v, uint32_t number)
+{
+    ls_tensor *old = ls_read(v);
+    int64_t count = ls_count(old), fan_in = count / ls_dim(old, -1);
+    const char *name = ls_variable_name(v);
+    double around = ends_with(name, "/scale") || ends_with(name, "/variance") ? 1 : 0;
+    float *data = malloc((size_t)count * sizeof *data);
+    assert_non_null(data);
+    for (int64_t i = 0; i < count; i++) {
+        double u = unit((uint32_t)i, number);
+        data[i] = (float)(ls_rank(old) == 1 ? around + 0.2 * u : u * sqrt(12.0 / (double)fan_in));
+    }
+    assert_int_equal(ls_assign(v, ls_from(LS_F32, ls_rank(old), ls_shape(old), data)), LS_OK);
+    free(data);
+}
+
+static ls_tensor *make_input(const ls__model *m)
+{
+    if (ls__model_kind_of(m)->input.dtype == LS_I32) {
+        int32_t ids[128];
+        for (uint32_t i = 0; i < 128; i++)
+            ids[i] = (int32_t)(mixed(i, INPUT) & 255);
+        return ls_from(LS_I32, LS_DIMS(1, 128), ids);
+    }
+    float pixels[2 * 28 * 28];
+    for (uint32_t i = 0; i < 2 * 28 * 28; i++)
+        pixels[i] = (float)(unit(i, INPUT) + 0.5);
+    return ls_from(LS_F32, LS_DIMS(2, 28, 28, 1), pixels);
+}
+
+/* The numbers a line is about: logits (of gpt, every 9th place's every 17th), or a variable. */
+static int answer(ls__model *m, const char *what, double *out)
+{
+    bool train = !strcmp(what, "train");
+    int n = 0;
+    if (train || !strcmp(what, "evaluate")) {
+        ls_tensor *y = ls__model_forward(m, make_input(m), train);
+        if (!y)
+            fail_msg("%s", ls_error_report());
+        const float *at = ls_map(y);
+        bool text = ls_rank(y) == 3;
+        for (int64_t row = 0; row < ls_dim(y, -2); row += text ? 9 : 1)
+            for (int64_t i = 0; i < ls_dim(y, -1); i += text ? 17 : 1)
+                out[n++] = (double)at[row * ls_dim(y, -1) + i];
+        return n;
+    }
+    for (int i = 0; i < ls__model_count(m); i++)
+        if (!strcmp(ls_variable_name(ls__model_variables(m)[i]), what)) {
+            ls_tensor *t = ls_read(ls__model_variables(m)[i]);
+            for (const float *at = ls_map(t); n < ls_count(t); n++)
+                out[n] = (double)at[n];
+        }
+    return n;
+}
+
+static void check_line(ls__model *m, const char *what, char *rest)
+{
+    double got[MOST_NUMBERS];
+    int count = 0, n = 0;
+    LS_FRAME
+        count = answer(m, what, got);
+    for (char *word = strtok(rest, " \n"); word; word = strtok(NULL, " \n"), n++) {
+        double want = strtod(word, NULL);
+        if (n < count && !(fabs(got[n] - want) <= tolerance * fmax(1, fabs(want))))
+            fail_msg("%s, %s: number %d is %.9g, Keras says %.9g", ls__model_kind_of(m)->name, what,
+                     n, got[n], want);
+    }
+    if (n == 0 || n != count)
+        fail_msg("%s, %s: %d numbers, Keras has %d", ls__model_kind_of(m)->name, what, count, n);
+}
+
+static void models_agree_with_keras(void **state)
+{
+    (void)state;
+    char path[512], line[8192], name[32], what[64];
+    snprintf(path, sizeof path, "%s/golden_models.txt", case_root());
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail_msg("%s is not there", path);
+    ls__model *m = NULL;
+    int lines = 0, models = 0, skip;
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#')
+            continue;
+        assert_int_equal(sscanf(line, "%31s %63s%n", name, what, &skip), 2);
+        if (!m || strcmp(ls__model_kind_of(m)->name, name)) {
+            ls__model_free(m);
+            m = ls__model_new(name);
+            assert_non_null(m);
+            for (int i = 0; i < ls__model_count(m); i++)
+                LS_FRAME
+                    fill(ls__model_variables(m)[i], (uint32_t)i);
+            models++;
+        }
+        check_line(m, what, line + skip);
+        lines++;
+    }
+    fclose(file);
+    ls__model_free(m);
+    assert_int_equal(models, 5);
+    assert_int_equal(lines, 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test_setup(models_agree_with_keras, clean) };
+    return cmocka_run_group_tests_name("models against Keras", tests, NULL, NULL);
+}

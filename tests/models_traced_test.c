@@ -1,0 +1,292 @@
+/*
+ * The five models, eager and traced. From one initial state a model trains for a few
+ * steps and is evaluated, by running the C function itself and by replaying it compiled
+ * with every subset of passes that matters: none, each alone, all but each, all.
+ *
+ * What is compared: losses, logits before and after training, every variable, and the
+ * optimizer's slots, through one more step that is eager for both. Where all passes
+ * that run keep bits, so must the results; else they are as near as another order
+ * of sums leaves them.
+ */
+#include <lockstep.h>
+#include <lockstep/function.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tensor/test_support.h"
+#include "trace/pass.h"
+#include "train/models/models.h"
+
+enum { STEPS = 3, MOST_ITEMS = 512, OFF_ROOM = 512 };
+
+/* Adam divides a gradient by its own size, so where a gradient is nothing but rounding
+ * (that of an attention's key bias is zero by algebra) the update is noise of the size
+ * of the rate. This epsilon is far above such gradients and far below the others. */
+static const double rate = 1e-3, epsilon = 1e-4;
+
+/* How far results may be apart when sums have another order: losses and logits relative
+ * to their size (at least 1), variables in units of the rate. Seen: 1.3e-6 and 2e-4, both of
+ * resnet; a gradient of twice the size moves variables by far more. */
+static const double near_number = 2e-5, near_variable = 0.005;
+
+typedef struct subject {
+    const char *name;
+    int64_t samples;
+    int classes;
+} subject;
+
+/* What a run leaves, in a fixed order. */
+typedef struct item {
+    const char *what;
+    ls_tensor *value; /* kept */
+    double unit;      /* of a difference; 0: the value's own size */
+} item;
+
+typedef struct outcome {
+    int count;
+    item items[MOST_ITEMS];
+} outcome;
+
+typedef struct trainer {
+    ls__model *model;
+    ls_optimizer *adam;
+} trainer;
+
+/* ---- the step, written once ------------------------------------------------------- */
+
+static ls_value *train_step(ls_value *batch, void *user)
+{
+    trainer *t = user;
+    ls_tape *tape = ls_tape_open();
+    ls_tensor *loss = ls__model_loss(t->model, batch, true);
+    ls_minimize(t->adam, tape, loss, ls__model_count(t->model), ls__model_variables(t->model));
+    return ls_leaf(loss);
+}
+
+static ls_value *evaluate(ls_value *batch, void *user)
+{
+    trainer *t = user;
+    return ls_leaf(ls__model_forward(t->model, ls_item(batch, 0), false));
+}
+
+/* Samples of whatever the model takes; another batch for each `number`. */
+static ls_value *make_batch(const subject *s, const ls__model *m, int number)
+{
+    const ls__model_kind *kind = ls__model_kind_of(m);
+    int64_t in[4] = { s->samples }, out[4] = { s->samples };
+    for (int i = 0; i < kind->input.rank; i++)
+        in[1 + i] = kind->input.dims[i];
+    for (int i = 0; i < kind->label.rank; i++)
+        out[1 + i] = kind->label.dims[i];
+    ls_random_step(number);
+    double high = kind->input.dtype == LS_F32 ? 1 : s->classes;
+    ls_tensor *x = ls_random_uniform(kind->input.dtype, 1 + kind->input.rank, in, 0, high);
+    ls_tensor *y = ls_random_uniform(LS_I32, 1 + kind->label.rank, out, 0, s->classes);
+    return ls_tensors(2, (ls_tensor *[]){ x, y });
+}
+
+/* ---- running ------------------------------------------------------------------------ */
+
+static void note(outcome *o, const char *what, ls_tensor *value, double unit)
+{
+    if (!value)
+        fail_msg("%s: %s", what, ls_error_report());
+    assert_true(o->count < MOST_ITEMS);
+    o->items[o->count++] = (item){ what, ls_keep(value), unit };
+}
+
+static void note_variables(outcome *o, const ls__model *m)
+{
+    for (int i = 0; i < ls__model_count(m); i++) {
+        ls_variable *v = ls__model_variables(m)[i];
+        note(o, ls_variable_name(v), ls_read(v), rate);
+    }
+}
+
+static void drop(outcome *o)
+{
+    for (int i = 0; i < o->count; i++)
+        ls_drop(o->items[i].value);
+    o->count = 0;
+}
+
+/* One call of a step: of the function itself when there is no traced one. */
+static ls_tensor *call(ls_function *f, ls_step step, ls_value *batch, trainer *t)
+{
+    return ls_leaf_tensor(f ? ls_function_call(f, batch) : step(batch, t));
+}
+
+/* Trains and evaluates from the initial state; `options` NULL: eagerly. */
+static void run(const subject *s, ls__model *m, const outcome *initial,
+                const ls_trace_options *options, outcome *out)
+{
+    trainer t = { m, ls_adam(LS_ADAM(.rate = rate, .epsilon = epsilon)) };
+    ls_function *train = options ? ls_trace_with(options, train_step, &t) : NULL;
+    ls_function *look = options ? ls_trace_with(options, evaluate, &t) : NULL;
+    for (int i = 0; i < initial->count; i++)
+        LS_FRAME
+            ls_assign(ls__model_variables(m)[i], ls_import(initial->items[i].value));
+    LS_FRAME
+        note(out, "logits before", call(look, evaluate, make_batch(s, m, 0), &t), 0);
+    for (int k = 1; k <= STEPS; k++)
+        LS_FRAME {
+            ls_set_rate(t.adam, k == 2 ? rate / 2 : rate); /* the rate belongs to a replay */
+            note(out, "loss", call(train, train_step, make_batch(s, m, k), &t), 0);
+        }
+    LS_FRAME {
+        note(out, "logits after", call(look, evaluate, make_batch(s, m, 0), &t), 0);
+        note_variables(out, m);
+    }
+    LS_FRAME {
+        note(out, "eager loss", call(NULL, train_step, make_batch(s, m, STEPS + 1), &t), 0);
+        note_variables(out, m); /* moved by the slots that the steps before have left */
+    }
+    assert_int_equal(ls_iterations(t.adam), STEPS + 1);
+    if (options) {
+        assert_int_equal(ls_function_traces(train), 1);
+        assert_int_equal(ls_function_traces(look), 1);
+    }
+    ls_function_free(train);
+    ls_function_free(look);
+    ls_optimizer_free(t.adam);
+}
+
+/* ---- comparing ------------------------------------------------------------------------ */
+
+/* The largest difference of two f32 tensors, in the item's units. */
+static double apart(const item *a, const item *b)
+{
+    const float *x = ls_map(a->value), *y = ls_map(b->value);
+    double worst = 0;
+    for (int64_t i = 0; i < ls_count(a->value); i++) {
+        double unit = a->unit > 0 ? a->unit : fmax(1, fabs((double)x[i]));
+        double d = fabs((double)x[i] - (double)y[i]) / unit;
+        if (!(d <= worst)) /* a NaN is worst */
+            worst = d;
+    }
+    return worst;
+}
+
+static bool same_bits(const item *a, const item *b)
+{
+    return !memcmp(ls_map(a->value), ls_map(b->value), ls_size_in_bytes(a->value));
+}
+
+static void compare(const char *model, const char *off, bool bits, const outcome *want,
+                    const outcome *got)
+{
+    assert_int_equal(want->count, got->count);
+    for (int i = 0; i < want->count; i++) {
+        const item *a = &want->items[i], *b = &got->items[i];
+        assert_string_equal(ls_describe(a->value), ls_describe(b->value));
+        if (same_bits(a, b))
+            continue;
+        double d = apart(a, b), most = a->unit > 0 ? near_variable : near_number;
+        if (bits || !(d <= most))
+            fail_msg("%s without \"%s\": %s (%d) is %.3g%s from the eager one%s", model, off,
+                     a->what, i, d, a->unit > 0 ? " rates" : "",
+                     bits ? ", but the passes that ran keep bits" : "");
+    }
+}
+
+/* ---- the subsets ------------------------------------------------------------------------ */
+
+static int count_passes(void)
+{
+    int n = 0;
+    while (ls__passes[n].name)
+        n++;
+    return n;
+}
+
+/* The passes that `runs` leaves out as text, and whether those that run keep bits. */
+static bool describe(const bool *runs, char *off)
+{
+    bool bits = true;
+    size_t used = 0;
+    off[0] = 0;
+    for (int i = 0; ls__passes[i].name; i++)
+        if (runs[i]) {
+            bits &= ls__passes[i].keeps_bits;
+        } else {
+            used += (size_t)snprintf(off + used, OFF_ROOM - used, "%s%s", used ? "," : "",
+                                     ls__passes[i].name);
+            assert_true(used < OFF_ROOM);
+        }
+    return bits;
+}
+
+typedef struct experiment {
+    const subject *s;
+    ls__model *model;
+    outcome initial, eager;
+} experiment;
+
+static void try_subset(const experiment *e, const bool *runs)
+{
+    char off[OFF_ROOM];
+    bool bits = describe(runs, off);
+    static outcome got; /* large */
+    run(e->s, e->model, &e->initial, LS_TRACE(.off = off, .name = e->s->name), &got);
+    compare(e->s->name, off, bits, &e->eager, &got);
+    drop(&got);
+}
+
+static void check_model(const subject *s)
+{
+    static experiment e;
+    bool runs[64];
+    int n = count_passes();
+    assert_true(n > 0 && n <= 64);
+    e = (experiment){ .s = s };
+    ls_random_seed(1);
+    e.model = ls__model_new(s->name);
+    assert_non_null(e.model);
+    LS_FRAME
+        note_variables(&e.initial, e.model);
+    run(s, e.model, &e.initial, NULL, &e.eager);
+
+    memset(runs, false, sizeof runs);
+    try_subset(&e, runs);
+    for (int i = 0; i < n; i++) {
+        runs[i] = true;
+        try_subset(&e, runs);
+        runs[i] = false;
+    }
+    memset(runs, true, sizeof runs);
+    try_subset(&e, runs);
+    for (int i = 0; i < n; i++) {
+        runs[i] = false;
+        try_subset(&e, runs);
+        runs[i] = true;
+    }
+    drop(&e.initial);
+    drop(&e.eager);
+    ls__model_free(e.model);
+    assert_int_equal(ls_error_pending(), LS_OK);
+}
+
+#define MODEL_TEST(name, ...)                                                                      \
+    static void test_##name(void **state)                                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        check_model(&(const subject){ #name, __VA_ARGS__ });                                       \
+    }
+
+MODEL_TEST(cnn, 4, 10)
+MODEL_TEST(cnn2, 4, 10)
+MODEL_TEST(mlp, 4, 10)
+MODEL_TEST(resnet, 4, 10)
+MODEL_TEST(gpt, 2, 256)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_cnn, clean), cmocka_unit_test_setup(test_cnn2, clean),
+        cmocka_unit_test_setup(test_mlp, clean), cmocka_unit_test_setup(test_resnet, clean),
+        cmocka_unit_test_setup(test_gpt, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
