@@ -32,8 +32,9 @@
  *     }
  *
  * Read on in this order: status.h (errors), tensor.h (tensors and frames),
- * ops.h (the operators), tape.h (gradients), variable.h, train.h, data.h,
- * random.h, device.h, value.h, and operator.h to add operators of your own.
+ * ops.h (the operators), tape.h (gradients), variable.h, train.h, function.h
+ * (record a step once, replay it), data.h, random.h, device.h, value.h, and
+ * operator.h to add operators of your own.
  */
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H
