@@ -1,8 +1,10 @@
 /*
  * Bump allocation in chunks. Invariant: `used` counts into the newest chunk
  * only; older chunks are full. Only chunks of the common size are kept in stock:
- * a queue of at most STOCK of them, from which chunks are taken only when it is
- * full, the oldest first.
+ * a queue of at most STOCK of them, from which the oldest is taken, but only while
+ * LATE are there: what was in a chunk stays recognisable rubbish for that long. An
+ * arena filled and cleared again and again with up to STOCK - LATE chunks comes to
+ * live on the stock alone.
  */
 #include "base/arena.h"
 
@@ -15,6 +17,7 @@
 /* Small chunks, so that a small frame touches little of the stock's 2 MiB. */
 #define CHUNK_BYTES ((size_t)4 << 10)
 #define STOCK 512
+#define LATE 256
 #define RUBBISH 0xDD
 
 typedef struct ls__chunk {
@@ -48,7 +51,7 @@ static ls__chunk *chunk_new(size_t bytes)
 {
     if (bytes <= CHUNK_BYTES) {
         bytes = CHUNK_BYTES;
-        if (stocked == STOCK)
+        if (stocked >= LATE)
             return take_oldest();
     }
     ls__chunk *chunk = bytes <= SIZE_MAX - sizeof *chunk ? malloc(sizeof *chunk + bytes) : NULL;

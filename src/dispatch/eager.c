@@ -265,9 +265,9 @@ static ls_status check_lists(const ls_op *op, const void *attrs)
             continue;
         int64_t count = ((const ls_ints *)((const char *)attrs + a->offset))->count;
         if (count < -1 || count > LS_MAX_RANK)
-            return ls__hint(ls__fail(LS_INVALID, "%s: %lld numbers of %s", op->name,
-                                     (long long)count, a->name),
-                            "at most %d", LS_MAX_RANK);
+            return ls__hint(
+                ls__fail(LS_INVALID, "%s: %lld numbers of %s", op->name, (long long)count, a->name),
+                "at most %d", LS_MAX_RANK);
     }
     return LS_OK;
 }
@@ -277,9 +277,9 @@ static ls_status check_row(const ls_op *op, int n_inputs, int n_cells, const voi
     if (!op)
         return ls__fail(LS_INVALID, "operator: the row is NULL");
     if (op->size != sizeof *op)
-        return ls__hint(ls__fail(LS_INVALID, "operator: a row of %zu bytes, wants %zu", op->size,
-                                 sizeof *op),
-                        "set .size = sizeof(ls_op), and build against this version's headers");
+        return ls__hint(
+            ls__fail(LS_INVALID, "operator: a row of %zu bytes, wants %zu", op->size, sizeof *op),
+            "set .size = sizeof(ls_op), and build against this version's headers");
     ls_status st = ls__row_complete(op);
     if (st)
         return st;
@@ -310,11 +310,9 @@ ls_status ls__call_all(const ls_op *op, const void *attrs, int n_inputs, ls_tens
     if (st)
         return st;
     arrays a;
-    ls_call c = { .op = op,
-                  .attrs = attrs,
-                  .n_inputs = n_inputs,
-                  .n_cells = n_cells,
-                  .cells = cells };
+    ls_call c = {
+        .op = op, .attrs = attrs, .n_inputs = n_inputs, .n_cells = n_cells, .cells = cells
+    };
     st = take_inputs(&c, &a, inputs);
     if (!st)
         st = infer(&c, &a);

@@ -231,6 +231,43 @@ static void test_all_threads_flush(void **state)
     free(c);
 }
 
+#ifdef LS_HAVE_DNNL
+/* More plans than a thread keeps: those used lately are found again, one that had to
+ * go while somebody held it still works, and so does its successor. */
+static void test_plans_used_lately_are_kept(void **state)
+{
+    (void)state;
+    enum { SHAPES = 1100, LAST = 900 };
+    static const float a[SHAPES], b[4] = { 1, 1, 1, 1 };
+    static float c[2 * SHAPES];
+    ls__matmul_plan first, other;
+    struct ls__dnnl_plan *made[SHAPES];
+    for (int i = 0; i < SHAPES; i++) {
+        const ls__matmul_shape s = { .batch = 1, .m = i + 1, .n = 2, .k = 1 };
+        assert_int_equal(ls__matmul_plan_open(i ? &other : &first, &s, false), LS_OK);
+        made[i] = i ? other.dnnl : first.dnnl;
+        assert_non_null(made[i]);
+        if (i)
+            ls__matmul_plan_close(&other);
+    }
+    for (int i = SHAPES - LAST; i < SHAPES; i++) {
+        const ls__matmul_shape s = { .batch = 1, .m = i + 1, .n = 2, .k = 1 };
+        assert_int_equal(ls__matmul_plan_open(&other, &s, false), LS_OK);
+        assert_ptr_equal(other.dnnl, made[i]);
+        ls__matmul_plan_close(&other);
+    }
+    assert_int_equal(ls__matmul_plan_open(&other, &first.shape, false), LS_OK);
+    assert_ptr_not_equal(other.dnnl, first.dnnl);
+    ls__matmul_plan plans[] = { first, other };
+    for (int i = 0; i < 2; i++) {
+        c[0] = 1;
+        assert_int_equal(ls__matmul_plan_run(&plans[i], a, b, c), LS_OK);
+        assert_true(c[0] == 0);
+        ls__matmul_plan_close(&plans[i]);
+    }
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +278,9 @@ int main(void)
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_refuses),
+#ifdef LS_HAVE_DNNL
+        cmocka_unit_test(test_plans_used_lately_are_kept),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,8 @@ static ls_status fill_call(ls__instance *i, int n)
     const ls__instruction *from = &plan->instructions[n];
     const ls__node *node = from->node;
     const ls__spec **in = ls__arena_alloc(&i->memory, sizeof *in * (size_t)(node->n_inputs + 1));
-    const void **in_data = ls__arena_alloc(&i->memory, sizeof *in_data * (size_t)(node->n_inputs + 1));
+    const void **in_data =
+        ls__arena_alloc(&i->memory, sizeof *in_data * (size_t)(node->n_inputs + 1));
     ls__spec *out = ls__arena_alloc(&i->memory, sizeof *out * (size_t)(node->n_outputs + 1));
     void **out_data = ls__arena_alloc(&i->memory, sizeof *out_data * (size_t)(node->n_outputs + 1));
     ls__cell **cells = ls__arena_alloc(&i->memory, sizeof *cells * (size_t)(node->n_cells + 1));
@@ -98,9 +99,10 @@ static ls_status bind_cells(ls__instance *i, ls__cell *const *cells)
     for (int k = 0; k < g->n_cells; k++) {
         ls__cell *cell = cells ? cells[k] : g->cells[k].cell;
         if (ls__cell_is_hollow(cell))
-            return ls__hint(ls__fail(LS_STATE, "%s: variable '%s' of the program is not here",
-                                     g->name, g->cells[k].name),
-                            "a program that came from elsewhere wants a variable for each of its cells");
+            return ls__hint(
+                ls__fail(LS_STATE, "%s: variable '%s' of the program is not here", g->name,
+                         g->cells[k].name),
+                "a program that came from elsewhere wants a variable for each of its cells");
         if (!ls__spec_equal(ls__cell_spec(cell), &g->cells[k].spec))
             return ls__fail(LS_SHAPE, "%s: variable '%s' is %s, the program wants %s", g->name,
                             g->cells[k].name, ls__spec_text(ls__cell_spec(cell)),

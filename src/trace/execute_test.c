@@ -260,12 +260,25 @@ static const ls_op meet_row = { .size = sizeof(ls_op),
                                 .shape = like_input,
                                 .kernel = pack_kernel };
 
-/* One plan, two instances with cells of their own, driven segment by segment: what a
- * strategy does with V replicas. */
-static void two_replicas_meet(void **state)
+enum { V = 2 };
+
+/* What each replica brings to the meeting, summed: a segment between two barriers, run
+ * once for all, and itself a plan. */
+static ls__plan *plan_merge(void)
+{
+    ls__graph *g = ls__graph_new("merge");
+    int sum = ls__graph_input(g, &vector);
+    for (int r = 1; r < V; r++)
+        sum = add_call(g, "add", NULL, 2, (int[]){ sum, ls__graph_input(g, &vector) });
+    ls__graph_output(g, sum);
+    return plan_of(g, NULL);
+}
+
+/* One plan, V instances with cells of their own, driven segment by segment with the merge
+ * segment in between: what a strategy does. */
+static void replicas_meet(void **state)
 {
     (void)state;
-    enum { V = 2 };
     ls__graph *g = ls__graph_new("t");
     ls__cell *cells[V] = { new_cell("w", 0), new_cell("w", 100) };
     int x = ls__graph_input(g, &vector), c = add_cell(g, cells[0]);
@@ -274,23 +287,23 @@ static void two_replicas_meet(void **state)
     int sum = ls__graph_call(g, NULL, &meet_row, NULL, 1, &squared)->outputs[0];
     on_cell(g, "assign_add", c, 1, &sum);
     ls__graph_output(g, sum);
-    ls__plan *plan = plan_of(g, NULL);
-    ls__instance *replica[V];
+    ls__plan *plan = plan_of(g, NULL), *merge = plan_merge();
+    ls__instance *replica[V], *merging;
     const float given[V][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+    const void *brought[V];
+    int meeting[V] = { -2, -2 };
+    assert_int_equal(ls__instance_open(merge, NULL, &merging), LS_OK);
     for (int r = 0; r < V; r++) {
         assert_int_equal(ls__instance_open(plan, &cells[r], &replica[r]), LS_OK);
         assert_int_equal(ls__instance_begin(replica[r], (const void *[]){ given[r] }), LS_OK);
-    }
-    int meeting[V] = { -2, -2 };
-    for (int r = 0; r < V; r++)
         assert_int_equal(ls__instance_run(replica[r], &meeting[r]), LS_OK);
-    assert_true(meeting[0] >= 0 && meeting[0] == meeting[1]);
-    const float *a = ls__instance_call(replica[0], meeting[0])->in_data[0];
-    const float *b = ls__instance_call(replica[1], meeting[1])->in_data[0];
-    float total[3] = { a[0] + b[0], a[1] + b[1], a[2] + b[2] };
-    for (int r = 0; r < V; r++)
-        memcpy(ls__instance_call(replica[r], meeting[r])->out_data[0], total, sizeof total);
+        assert_true(meeting[r] >= 0 && meeting[r] == meeting[0]);
+        brought[r] = ls__instance_call(replica[r], meeting[r])->in_data[0];
+    }
+    assert_int_equal(run_once(merging, brought), LS_OK);
     for (int r = 0; r < V; r++) {
+        memcpy(ls__instance_call(replica[r], meeting[r])->out_data[0],
+               ls__instance_output(merging, 0), 3 * sizeof(float));
         assert_int_equal(ls__instance_run(replica[r], &meeting[r]), LS_OK);
         assert_int_equal(meeting[r], -1);
         assert_int_equal(ls__instance_end(replica[r], LS_OK), LS_OK);
@@ -299,6 +312,8 @@ static void two_replicas_meet(void **state)
         ls__instance_close(replica[r]);
         ls__cell_unref(cells[r]);
     }
+    ls__instance_close(merging);
+    ls__plan_free(merge);
     ls__plan_free(plan);
 }
 
@@ -365,7 +380,7 @@ int main(void)
         cmocka_unit_test_setup(only_what_can_fail_later_is_saved, clean),
         cmocka_unit_test_setup(bf16_is_widened_once, clean),
         cmocka_unit_test_setup(packed_again_when_the_version_changes, clean),
-        cmocka_unit_test_setup(two_replicas_meet, clean),
+        cmocka_unit_test_setup(replicas_meet, clean),
         cmocka_unit_test_setup(a_cancelled_replica_undoes_its_writes, clean),
         cmocka_unit_test_setup(a_hollow_cell_cannot_run, clean),
     };

@@ -41,9 +41,9 @@ void ls_trace_init(ls_trace_options *options)
 static ls_status check_options(const ls_trace_options *o, ls__pass_set *off)
 {
     if (o->size != sizeof *o)
-        return ls__hint(ls__fail(LS_INVALID, "ls_trace: options of %zu bytes, wants %zu", o->size,
-                                 sizeof *o),
-                        "fill options with LS_TRACE(...), or with ls_trace_init first");
+        return ls__hint(
+            ls__fail(LS_INVALID, "ls_trace: options of %zu bytes, wants %zu", o->size, sizeof *o),
+            "fill options with LS_TRACE(...), or with ls_trace_init first");
     if (o->cache < 0 || o->cache > MOST_CACHE)
         return ls__hint(ls__fail(LS_INVALID, "ls_trace: a cache of %d programs", o->cache),
                         "1 to %d; 0 stands for %d", MOST_CACHE, DEFAULT_CACHE);
@@ -172,9 +172,9 @@ static ls_status check_arguments(const ls_function *f, const ls_value *arguments
     for (int i = 0; i < n && !st; i++) {
         st = ls__check_tensor(f->name, "an argument", leaves[i]);
         if (!st && leaves[i]->spec.dtype == LS_BYTES)
-            st = ls__hint(ls__fail(LS_SHAPE, "%s: argument %d is %s", f->name, i,
-                                   ls_describe(leaves[i])),
-                          "strings stay outside of traced functions");
+            st = ls__hint(
+                ls__fail(LS_SHAPE, "%s: argument %d is %s", f->name, i, ls_describe(leaves[i])),
+                "strings stay outside of traced functions");
     }
     return st;
 }

@@ -50,12 +50,15 @@ static void traced_once_per_signature(void **state)
     int calls = 0;
     ls_function *f = ls_trace(double_it, &calls);
     for (int i = 0; i < 5; i++)
-        LS_FRAME assert_float_equal(first_of(ls_function_call(f, one(numbers(3, (float)i)))),
-                                    2.f * (float)i, 0);
+        LS_FRAME
+            assert_float_equal(first_of(ls_function_call(f, one(numbers(3, (float)i)))),
+                               2.f * (float)i, 0);
     assert_int_equal(calls, 1);
-    LS_FRAME first_of(ls_function_call(f, one(numbers(4, 1))));
+    LS_FRAME
+        first_of(ls_function_call(f, one(numbers(4, 1))));
     assert_int_equal(calls, 2);
-    LS_FRAME first_of(ls_function_call(f, one(numbers(3, 1))));
+    LS_FRAME
+        first_of(ls_function_call(f, one(numbers(3, 1))));
     assert_int_equal(calls, 2);
     assert_int_equal(ls_function_traces(f), 2);
     ls_function_free(f);
@@ -96,7 +99,8 @@ static void results_belong_to_the_caller(void **state)
 static ls_value *pass_through(ls_value *v, void *user)
 {
     ls_tensor *x = ls_item(v, 0), *y = ls_neg(x), *k = user;
-    return ls_tensors(6, (ls_tensor *[]){ x, y, y, k, ls_reshape(x, LS_DIMS(1, -1)), ls_scale(k, 2) });
+    return ls_tensors(6,
+                      (ls_tensor *[]){ x, y, y, k, ls_reshape(x, LS_DIMS(1, -1)), ls_scale(k, 2) });
 }
 
 static void arguments_constants_and_the_same_twice(void **state)
@@ -143,8 +147,9 @@ static ls_value *sparse_step(ls_value *v, void *user)
 {
     (void)user;
     ls_tensor *t = ls_item(v, 0);
-    return ls_tensors(2, (ls_tensor *[]){ ls_sparse(ls_sparse_rows(t), ls_neg(ls_sparse_values(t)), 5),
-                                          ls_scale(t, 2) });
+    return ls_tensors(2,
+                      (ls_tensor *[]){ ls_sparse(ls_sparse_rows(t), ls_neg(ls_sparse_values(t)), 5),
+                                       ls_scale(t, 2) });
 }
 
 static void sparse_tensors_cross(void **state)
@@ -281,7 +286,8 @@ static void a_variable_of_an_unknown_value_is_refused(void **state)
 {
     (void)state;
     ls_function *f = ls_trace(make_of_symbol, NULL);
-    LS_FRAME assert_null(ls_function_call(f, one(numbers(2, 0))));
+    LS_FRAME
+        assert_null(ls_function_call(f, one(numbers(2, 0))));
     assert_non_null(strstr(ls_error_text(), "'w'"));
     failed(LS_STATE);
     ls_function_free(f);
@@ -373,7 +379,8 @@ static void functions_nest(void **state)
     int calls = 0;
     ls_function *inner = ls_trace(double_it, &calls), *outer = ls_trace(twice_double, inner);
     for (int i = 0; i < 3; i++)
-        LS_FRAME assert_float_equal(first_of(ls_function_call(outer, one(numbers(2, 3)))), 12, 0);
+        LS_FRAME
+            assert_float_equal(first_of(ls_function_call(outer, one(numbers(2, 3)))), 12, 0);
     assert_int_equal(calls, 2); /* both while the outer one was traced */
     ls_function_free(outer);
     ls_function_free(inner);
@@ -394,12 +401,14 @@ static void reading_a_value_while_tracing(void **state)
 {
     (void)state;
     ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), reads_a_value, NULL);
-    LS_FRAME assert_null(ls_function_call(f, one(numbers(2, 1))));
+    LS_FRAME
+        assert_null(ls_function_call(f, one(numbers(2, 1))));
     assert_non_null(strstr(ls_error_text(), "not known while the step is traced"));
     assert_non_null(strstr(ls_error_text(), "my_step"));
     assert_non_null(strstr(ls_error_hint(), "ls_where"));
     failed(LS_STATE);
-    LS_FRAME assert_non_null(ls_neg(numbers(1, 1))); /* tracing has ended */
+    LS_FRAME
+        assert_non_null(ls_neg(numbers(1, 1))); /* tracing has ended */
     ls_function_free(f);
 }
 
@@ -414,7 +423,8 @@ static void shape_errors_come_at_the_call(void **state)
 {
     (void)state;
     ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), bad_shapes, NULL);
-    LS_FRAME assert_null(ls_function_call(f, one(ls_zeros(LS_F32, LS_DIMS(2, 3)))));
+    LS_FRAME
+        assert_null(ls_function_call(f, one(ls_zeros(LS_F32, LS_DIMS(2, 3)))));
     assert_non_null(strstr(ls_error_text(), "matmul"));
     assert_non_null(strstr(ls_error_text(), "operator 2"));
     assert_non_null(strstr(ls_error_text(), "my_step"));
@@ -439,13 +449,13 @@ static void a_failed_replay_changes_nothing(void **state)
     for (int k = 0; k < 2; k++)
         LS_FRAME {
             model m = { .w = ls_variable_new("w", numbers(3, 1), true) };
-            ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step", .off = off[k]),
-                                           pick_then_write, &m);
+            ls_function *f =
+                ls_trace_with(LS_TRACE(.name = "my_step", .off = off[k]), pick_then_write, &m);
             ls_tensor *good = ls_from(LS_I32, LS_DIMS(1), (int[]){ 2 });
             ls_tensor *bad = ls_from(LS_I32, LS_DIMS(1), (int[]){ 3 });
             ls_tensor *x = numbers(3, 10);
-            assert_float_equal(first_of(ls_function_call(f, ls_tensors(2, (ls_tensor *[]){ x, good }))),
-                               15, 0);
+            assert_float_equal(
+                first_of(ls_function_call(f, ls_tensors(2, (ls_tensor *[]){ x, good }))), 15, 0);
             assert_float_equal(at(ls_read(m.w), 0), -11, 0);
             assert_null(ls_function_call(f, ls_tensors(2, (ls_tensor *[]){ x, bad })));
             assert_non_null(strstr(ls_error_text(), "gather"));
@@ -543,7 +553,8 @@ static void a_cache_that_churns_says_so(void **state)
     warnings = 0;
     ls_log_set(hear, NULL, LS_LOG_WARNING);
     for (int64_t i = 0; i < 12; i++)
-        LS_FRAME first_of(ls_function_call(f, one(numbers(1 + i % 3, 1))));
+        LS_FRAME
+            first_of(ls_function_call(f, one(numbers(1 + i % 3, 1))));
     ls_log_set(NULL, NULL, LS_LOG_WARNING);
     assert_int_equal(ls_function_traces(f), 12);
     assert_int_equal(warnings, 4); /* at 1, 2, 4 and 8 of the ten thrown away */
@@ -587,7 +598,8 @@ static void a_second_call_is_refused(void **state)
 {
     (void)state;
     shared = ls_trace(call_inside, NULL);
-    LS_FRAME first_of(ls_function_call(shared, one(numbers(1, 1))));
+    LS_FRAME
+        first_of(ls_function_call(shared, one(numbers(1, 1))));
     assert_int_equal(inside, LS_STATE);
     ls_function_free(shared);
 }
@@ -597,7 +609,8 @@ static void *in_thread(void *user)
     ls_status *st = user;
     LS_FRAME {
         ls_value *r = ls_function_call(shared, one(numbers(2, 4)));
-        *st = r && ls_to_float(ls_sum(ls_item(r, 0), LS_ALL_AXES, false)) == 18 ? LS_OK : LS_INVALID;
+        *st =
+            r && ls_to_float(ls_sum(ls_item(r, 0), LS_ALL_AXES, false)) == 18 ? LS_OK : LS_INVALID;
     }
     return NULL;
 }
@@ -606,7 +619,8 @@ static void a_function_may_be_called_from_another_thread(void **state)
 {
     (void)state;
     shared = ls_trace(double_it, NULL);
-    LS_FRAME first_of(ls_function_call(shared, one(numbers(2, 1))));
+    LS_FRAME
+        first_of(ls_function_call(shared, one(numbers(2, 1))));
     pthread_t thread;
     ls_status st = LS_INVALID;
     assert_int_equal(pthread_create(&thread, NULL, in_thread, &st), 0);

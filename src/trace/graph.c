@@ -198,12 +198,9 @@ static ls_status infer(const ls__graph *g, const ls_op *op, const void *attrs, i
         in[i] = &g->wires[inputs[i]].spec;
     for (int i = 0; i < n_cells; i++)
         live[i] = g->cells[cells[i]].cell;
-    ls_call c = { .op = op,
-                  .attrs = attrs,
-                  .n_inputs = n_inputs,
-                  .n_cells = n_cells,
-                  .in = in,
-                  .cells = live };
+    ls_call c = {
+        .op = op, .attrs = attrs, .n_inputs = n_inputs, .n_cells = n_cells, .in = in, .cells = live
+    };
     ls_status st = ls__call_infer(&c);
     *n_outputs = c.n_outputs;
     *out = c.out;
@@ -216,6 +213,10 @@ ls__node *ls__graph_call_cells(ls__graph *g, ls__node *before, const ls_op *op, 
     int n_outputs = 0;
     ls__spec *outputs;
     ls__node *node = NULL;
+    if (op->inputs == LS_ANY_NUMBER ? n_inputs < 1 : n_inputs != op->inputs) {
+        ls__fail(LS_INVALID, "%s: %d inputs in a graph", op->name, n_inputs);
+        return NULL;
+    }
     LS_FRAME {
         if (!infer(g, op, attrs, n_inputs, inputs, n_cells, cells, &n_outputs, &outputs))
             node = ls__graph_add(g, before, op, attrs, n_inputs, inputs, n_cells, cells, n_outputs,

@@ -98,8 +98,8 @@ void ls__graph_free(ls__graph *g);
 ls__graph *ls__graph_copy(const ls__graph *g);
 
 /* Each returns the number of what it added, or -1 (error recorded). */
-int ls__graph_input(ls__graph *g, const ls__spec *spec);                     /* a wire */
-int ls__graph_constant(ls__graph *g, const ls__spec *spec, ls__storage *s);  /* a wire; refs s */
+int ls__graph_input(ls__graph *g, const ls__spec *spec);                    /* a wire */
+int ls__graph_constant(ls__graph *g, const ls__spec *spec, ls__storage *s); /* a wire; refs s */
 int ls__graph_cell_add(ls__graph *g, uint64_t serial, const char *name, const ls__spec *spec,
                        ls__cell *cell); /* a cell; refs it (NULL: makes a hollow one); the same
                                          * number for the same serial */

@@ -69,7 +69,8 @@ static int edges_of(const char *dot)
     assert_int_equal(strncmp(at, "digraph ", 8), 0);
     at = quoted(at + 8);
     assert_int_equal(strncmp(at, " {\n", 3), 0);
-    for (at += 3; *at != '}'; at++) {
+    at += 3;
+    while (*at != '}') {
         assert_int_equal(strncmp(at, "  ", 2), 0);
         const char *from = at + 2;
         at = word(from);
@@ -83,7 +84,7 @@ static int edges_of(const char *dot)
         assert_int_equal(*at, ' ');
         at = options(at + 1);
         assert_int_equal(strncmp(at, ";\n", 2), 0);
-        at++;
+        at += 2;
     }
     assert_string_equal(at, "}\n");
     return edges;

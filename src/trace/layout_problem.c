@@ -169,9 +169,9 @@ static uint64_t forms_around(const ls__layout *l, const ls__node *node)
 static bool spread(ls__layout *l, const ls__node *node)
 {
     uint64_t set = is_elementwise(l->g, node) ? forms_around(l, node) : 0;
-    bool changed = (set & ~l->wanted[node->outputs[0]]) != 0;
     if (!set)
         return false;
+    bool changed = (set & ~l->wanted[node->outputs[0]]) != 0;
     l->wanted[node->outputs[0]] |= set;
     for (int k = 0; k < node->n_inputs; k++) {
         changed |= (set & ~l->wanted[node->inputs[k]]) != 0;

@@ -44,8 +44,7 @@ static bool reads_before_writing(const ls__node *node)
 static bool overwritten(const ls__graph *g, const ls__node *read, int last)
 {
     for (int i = read->at + 1; i <= last && i < g->n_nodes; i++)
-        if (writes(g->nodes[i], read->cells[0]) &&
-            (i < last || !reads_before_writing(g->nodes[i])))
+        if (writes(g->nodes[i], read->cells[0]) && (i < last || !reads_before_writing(g->nodes[i])))
             return true;
     return false;
 }

@@ -90,10 +90,8 @@ static void least_is_the_worst_moment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_takes_nothing),
-        cmocka_unit_test(a_place_is_used_again),
-        cmocka_unit_test(without_reuse_each_has_its_own),
-        cmocka_unit_test(random_lifetimes),
+        cmocka_unit_test(nothing_takes_nothing),          cmocka_unit_test(a_place_is_used_again),
+        cmocka_unit_test(without_reuse_each_has_its_own), cmocka_unit_test(random_lifetimes),
         cmocka_unit_test(least_is_the_worst_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

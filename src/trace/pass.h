@@ -17,7 +17,7 @@ typedef struct ls__pass {
     const char *name;
     bool keeps_bits; /* results have the same bits; else the same up to the order of sums */
     ls_status (*run)(ls__graph *g); /* NULL: no pass over the graph but a switch of the plan's */
-    const char *what; /* one line for people */
+    const char *what;               /* one line for people */
 } ls__pass;
 
 /* In the order they run; ends with a NULL name. */

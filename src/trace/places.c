@@ -16,10 +16,10 @@
 typedef struct layer {
     ls__plan *plan;
     const ls__graph *g;
-    int *turn;  /* node -> its instruction, or the next one for an alias */
-    int *block; /* wire -> block, or -1 when it lies elsewhere */
-    int *same;  /* block -> the block it was joined to, or itself */
-    int *bucket; /* block -> its bucket, or -1 */
+    int *turn;         /* node -> its instruction, or the next one for an alias */
+    int *block;        /* wire -> block, or -1 when it lies elsewhere */
+    int *same;         /* block -> the block it was joined to, or itself */
+    int *bucket;       /* block -> its bucket, or -1 */
     ls__block *blocks; /* of wires, then of scratch */
     int n_blocks;
 } layer;
@@ -183,8 +183,9 @@ static int find_gradients(const layer *l, gradient *list)
 static void sort_gradients(const layer *l, gradient *list, int n)
 {
     for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && l->g->wires[list[k].wire].node->at <
-                                     l->g->wires[list[k - 1].wire].node->at; k--) {
+        for (int k = i;
+             k > 0 && l->g->wires[list[k].wire].node->at < l->g->wires[list[k - 1].wire].node->at;
+             k--) {
             gradient t = list[k];
             list[k] = list[k - 1];
             list[k - 1] = t;
@@ -247,7 +248,8 @@ static ls_status lay_out(layer *l, bool reuse, bool least_only, size_t *size)
     int n = 0, most = l->n_blocks + plan->n_instructions;
     ls__block *all = calloc((size_t)most + 1, sizeof *all);
     int *from = calloc((size_t)most + 1, sizeof *from);
-    ls_status st = all && from ? LS_OK : ls__fail_memory("a memory plan", (size_t)most * sizeof *all);
+    ls_status st =
+        all && from ? LS_OK : ls__fail_memory("a memory plan", (size_t)most * sizeof *all);
     for (int b = 0; b < l->n_blocks && !st; b++) {
         int bucket = l->bucket[b];
         if (l->same[b] != b || (bucket >= 0 && first_of_bucket(l, bucket) != b))
@@ -259,8 +261,8 @@ static ls_status lay_out(layer *l, bool reuse, bool least_only, size_t *size)
     for (int t = 0; t < plan->n_instructions && !st; t++)
         if (plan->instructions[t].scratch_bytes > 0) {
             from[n] = t;
-            all[n++] = (ls__block){ .bytes = plan->instructions[t].scratch_bytes, .first = t,
-                                    .last = t };
+            all[n++] =
+                (ls__block){ .bytes = plan->instructions[t].scratch_bytes, .first = t, .last = t };
         }
     if (!st)
         st = least_only ? ls__memory_least(n, all, size) : ls__memory_plan(n, all, reuse, size);

@@ -63,10 +63,9 @@ static ls_status list_instructions(ls__plan *plan)
         const ls__node *node = g->nodes[i];
         if (node->op->flags & LS_OP_ALIAS)
             continue;
-        plan->instructions[plan->n_instructions++] =
-            (ls__instruction){ .node = node,
-                               .scratch_bytes = scratch_of(g, node),
-                               .packs = packed_cell(g, node) };
+        plan->instructions[plan->n_instructions++] = (ls__instruction){
+            .node = node, .scratch_bytes = scratch_of(g, node), .packs = packed_cell(g, node)
+        };
     }
     return ls_error_pending();
 }
@@ -105,9 +104,10 @@ ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked)
         st = list_instructions(plan);
     const bool reuse = !ls__pass_is_off(off, "memory");
     if (!st) /* who checks a result looks at the operands, too */
-        st = ls__plan_places(plan, (ls__place_options){ .reuse = reuse,
-                                                        .in_place = reuse && !checked,
-                                                        .buckets = !ls__pass_is_off(off, "buckets") });
+        st = ls__plan_places(plan,
+                             (ls__place_options){ .reuse = reuse,
+                                                  .in_place = reuse && !checked,
+                                                  .buckets = !ls__pass_is_off(off, "buckets") });
     if (st) {
         ls__plan_free(plan);
         return NULL;

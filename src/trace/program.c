@@ -87,8 +87,8 @@ static ls_status run_step(ls__recorder *r, ls_step step, void *user, const ls_va
     return st || p->results ? st : ls_error_pending();
 }
 
-static ls_status record_step(const char *name, ls_step step, void *user,
-                             const ls_value *arguments, ls__program *p)
+static ls_status record_step(const char *name, ls_step step, void *user, const ls_value *arguments,
+                             ls__program *p)
 {
     ls__error_scope scope;
     ls__error_scope_open(&scope);
@@ -96,7 +96,8 @@ static ls_status record_step(const char *name, ls_step step, void *user,
     int calls = 0;
     ls__recorder *r = ls__recorder_open(name);
     if (r) {
-        LS_FRAME st = run_step(r, step, user, arguments, p);
+        LS_FRAME
+            st = run_step(r, step, user, arguments, p);
         calls = ls__recorder_graph(r)->calls;
         p->recorded = ls__recorder_close(r, !st);
     }
@@ -165,7 +166,8 @@ static ls_tensor *output(const ls__program *p, int k, ls_tensor *const *inputs, 
     const ls__spec *spec = &g->wires[g->outputs[k]].spec;
     const ls__place *place = &p->plan->places[g->outputs[k]];
     if (place->base == LS__AT_INPUT)
-        return ls__handle(spec, ls__storage_ref(inputs[place->index]->storage), ls__new_id(), device);
+        return ls__handle(spec, ls__storage_ref(inputs[place->index]->storage), ls__new_id(),
+                          device);
     if (place->base == LS__AT_CONSTANT)
         return ls__handle(spec, ls__storage_ref(g->constants[place->index].storage), ls__new_id(),
                           device);
@@ -185,8 +187,8 @@ static ls_value *results_of(const ls__program *p, ls_tensor *const *inputs)
         const ls_tensor *like = leaves[i];
         leaves[i] = output(p, k++, inputs, like->device);
         if (leaves[i] && like->sparse_rows)
-            leaves[i] = ls_sparse(output(p, k++, inputs, like->device), leaves[i],
-                                  like->spec.dims[0]);
+            leaves[i] =
+                ls_sparse(output(p, k++, inputs, like->device), leaves[i], like->spec.dims[0]);
         if (!leaves[i])
             return NULL;
     }

@@ -14,7 +14,7 @@ typedef struct ls__program {
     ls__graph *recorded;
     ls__plan *plan;
     ls__instance *instance;
-    ls_value *results; /* kept: their structure and specs, with symbols for tensors */
+    ls_value *results;        /* kept: their structure and specs, with symbols for tensors */
     struct ls__program *next; /* used less recently */
 } ls__program;
 

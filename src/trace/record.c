@@ -91,8 +91,7 @@ int ls__recorder_wire(ls__recorder *r, const ls_tensor *t)
     if (k->id)
         return k->wire;
     if (t->storage->symbol) {
-        ls__fail(LS_STATE, "%s: %s belongs to another traced step", r->graph->name,
-                 ls_describe(t));
+        ls__fail(LS_STATE, "%s: %s belongs to another traced step", r->graph->name, ls_describe(t));
         return -1;
     }
     int wire = capture(r, t);
@@ -172,8 +171,7 @@ static ls_status add_node(ls__recorder *r, const ls_call *c, ls_tensor *const *i
     return *out ? LS_OK : LS_NO_MEMORY;
 }
 
-static ls_status record(ls__sink *sink, const ls_call *c, ls_tensor *const *inputs,
-                        ls_tensor **out)
+static ls_status record(ls__sink *sink, const ls_call *c, ls_tensor *const *inputs, ls_tensor **out)
 {
     ls__recorder *r = (ls__recorder *)sink;
     bool plain_read = c->op->flags & LS_OP_READS && c->op->flags & LS_OP_ALIAS;

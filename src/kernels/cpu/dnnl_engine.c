@@ -3,8 +3,9 @@
  * when the thread ends. Invariant: nothing here is shared between threads but
  * the engine and the plans' reference counts, so running takes no lock of ours.
  *
- * The cache is 64 sets of 4 plans. A set drops the plan used longest ago; plans
- * somebody still holds live on until released.
+ * The cache is a hash table of at most MOST_PLANS; one more drops the plan used
+ * longest ago, whatever its key, so that programs whose plans fit together never lose
+ * one. Plans somebody still holds live on until released.
  */
 #include "kernels/cpu/dnnl_engine.h"
 
@@ -23,13 +24,8 @@
 extern void omp_set_num_threads(int) __attribute__((weak));
 extern void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned) __attribute__((weak));
 
-enum { SETS = 64, WAYS = 4 };
-
-typedef struct entry {
-    ls__dnnl_key key;
-    ls__dnnl_plan *plan;
-    uint64_t used;
-} entry;
+/* As many as oneDNN itself keeps. A training step of resnet has 60 of its own. */
+enum { BUCKETS = 256, MOST_PLANS = 1024 };
 
 typedef struct thread_state {
     dnnl_stream_t stream;
@@ -39,7 +35,8 @@ typedef struct thread_state {
         void *data;
         size_t bytes;
     } buffer[LS__DNNL_SLOTS];
-    entry cache[SETS][WAYS];
+    int plans;
+    ls__dnnl_plan *cache[BUCKETS]; /* linked through `next` */
 } thread_state;
 
 static ls__once started;
@@ -67,13 +64,23 @@ static bool amx_is_broken(void)
 #endif
 }
 
+/* Takes the plan that `link` leads to out of the cache. */
+static void forget(thread_state *s, ls__dnnl_plan **link)
+{
+    ls__dnnl_plan *plan = *link;
+    *link = plan->next;
+    s->plans--;
+    ls__dnnl_plan_release(plan);
+}
+
 static void free_state(void)
 {
     thread_state *s = state;
     if (!s)
         return;
-    for (int i = 0; i < SETS * WAYS; i++)
-        ls__dnnl_plan_release(s->cache[i / WAYS][i % WAYS].plan);
+    for (int i = 0; i < BUCKETS; i++)
+        while (s->cache[i])
+            forget(s, &s->cache[i]);
     for (int i = 0; i < LS__DNNL_SLOTS; i++)
         free(s->buffer[i].data);
     if (s->stream)
@@ -199,27 +206,39 @@ void *ls__dnnl_buffer(int slot, size_t bytes)
     return data;
 }
 
-static entry *set_of(thread_state *s, const ls__dnnl_key *key)
+static ls__dnnl_plan **bucket_of(thread_state *s, const ls__dnnl_key *key)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof key->word / sizeof *key->word; i++)
         hash = (hash ^ (uint64_t)key->word[i]) * 0x9E3779B97F4A7C15u;
-    return s->cache[hash >> 58];
+    return &s->cache[hash >> 56];
 }
+_Static_assert(BUCKETS == 1 << 8, "a bucket is the first 8 bits of a hash");
 
 ls__dnnl_plan *ls__dnnl_find(const ls__dnnl_key *key)
 {
     thread_state *s = this_thread();
     if (!s)
         return NULL;
-    entry *set = set_of(s, key);
-    for (int i = 0; i < WAYS; i++)
-        if (set[i].plan && memcmp(&set[i].key, key, sizeof *key) == 0) {
-            set[i].used = ++s->clock;
-            atomic_fetch_add_explicit(&set[i].plan->refs, 1, memory_order_relaxed);
-            return set[i].plan;
+    for (ls__dnnl_plan *plan = *bucket_of(s, key); plan; plan = plan->next)
+        if (memcmp(&plan->key, key, sizeof *key) == 0) {
+            plan->used = ++s->clock;
+            atomic_fetch_add_explicit(&plan->refs, 1, memory_order_relaxed);
+            return plan;
         }
     return NULL;
+}
+
+/* Looking at all of them is nothing beside the making of the one that comes. */
+static void forget_oldest(thread_state *s)
+{
+    ls__dnnl_plan **oldest = NULL;
+    for (int i = 0; i < BUCKETS; i++)
+        for (ls__dnnl_plan **link = &s->cache[i]; *link; link = &(*link)->next)
+            if (!oldest || (*link)->used < (*oldest)->used)
+                oldest = link;
+    if (oldest)
+        forget(s, oldest);
 }
 
 void ls__dnnl_cache(const ls__dnnl_key *key, ls__dnnl_plan *plan)
@@ -227,11 +246,13 @@ void ls__dnnl_cache(const ls__dnnl_key *key, ls__dnnl_plan *plan)
     thread_state *s = this_thread();
     if (!s)
         return;
-    entry *set = set_of(s, key), *oldest = set;
-    for (int i = 1; i < WAYS; i++)
-        if (set[i].used < oldest->used)
-            oldest = &set[i];
-    ls__dnnl_plan_release(oldest->plan);
+    if (s->plans == MOST_PLANS)
+        forget_oldest(s);
     atomic_fetch_add_explicit(&plan->refs, 1, memory_order_relaxed);
-    *oldest = (entry){ .key = *key, .plan = plan, .used = ++s->clock };
+    ls__dnnl_plan **bucket = bucket_of(s, key);
+    plan->key = *key;
+    plan->used = ++s->clock;
+    plan->next = *bucket;
+    *bucket = plan;
+    s->plans++;
 }

@@ -76,6 +76,9 @@ typedef struct ls__dnnl_step {
 typedef struct ls__dnnl_plan {
     atomic_int refs;
     int threads;
+    ls__dnnl_key key; /* this and the next two belong to the cache it is in */
+    struct ls__dnnl_plan *next;
+    uint64_t used;
     ls__dnnl_step main;
     struct {
         int id;
