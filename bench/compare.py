@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Sets JSON lines of several systems side by side: compare.py FILE...
 
-A line has "bench", "system", one measure (see MEASURES) and whatever else names the case. Times
-on a shared machine say little; the ratio to Lockstep, measured in the same run, is what counts:
-above 1 Lockstep is the faster one.
+A line has "bench", "system", one measure (see MEASURES) and whatever else names the case; several
+lines of one case are rounds, of which the median counts. Times on a shared machine say little; the
+ratio to Lockstep, measured in the same run, is what counts: above 1 Lockstep is the faster one.
 """
 import json
+import statistics
 import sys
 
 # measure -> is more better?
 MEASURES = {"us": False, "images_per_second": True, "samples_per_second": True}
-NOT_A_CASE = set(MEASURES) | {"system", "version"}
+BESIDE = {"eager_images_per_second", "eager_samples_per_second", "ratio_to_eager"}
+NOT_A_CASE = set(MEASURES) | BESIDE | {"system", "version"}
 OURS = "lockstep"
 
 
 def read(paths):
-    """{(case, measure): {system: number}} in order of appearance."""
+    """{(case, measure): {system: median number}} in order of appearance."""
     cases = {}
     for path in paths:
         with open(path, encoding="utf-8") as lines:
@@ -27,8 +29,10 @@ def read(paths):
                                 for k in sorted(line, key=lambda k: (k != "bench", k))
                                 if k not in NOT_A_CASE)
                 for measure in MEASURES.keys() & line.keys():
-                    cases.setdefault((case, measure), {})[line.get("system", OURS)] = line[measure]
-    return cases
+                    rounds = cases.setdefault((case, measure), {})
+                    rounds.setdefault(line.get("system", OURS), []).append(line[measure])
+    return {case: {system: statistics.median(numbers) for system, numbers in rounds.items()}
+            for case, rounds in cases.items()}
 
 
 def ratio(ours, theirs, more_is_better):

@@ -7,38 +7,26 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
+
+#include "measure.h"
 
 enum { BATCH = 64, WINDOWS = 5 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Median over windows of the seconds that one of `turns` calls takes. */
 static double median_seconds(void (*call)(void *), void *user, int turns)
 {
     double windows[WINDOWS];
     for (int i = 0; i < turns / 10 + 1; i++)
-        LS_FRAME call(user);
+        LS_FRAME
+            call(user);
     for (int w = 0; w < WINDOWS; w++) {
         double start = now();
         for (int i = 0; i < turns; i++)
-            LS_FRAME call(user);
+            LS_FRAME
+                call(user);
         windows[w] = (now() - start) / turns;
     }
-    qsort(windows, WINDOWS, sizeof *windows, ascending);
-    return windows[WINDOWS / 2];
+    return median(windows, WINDOWS);
 }
 
 /* ---- one small operator ------------------------------------------------------- */
@@ -117,19 +105,6 @@ static void training_step(int steps)
 }
 
 /* ---- memory over many steps ---------------------------------------------------------- */
-
-static long resident_kib(void)
-{
-    long kib = 0;
-    char line[256];
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib;
-}
 
 static void memory_over(int steps)
 {

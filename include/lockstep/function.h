@@ -36,7 +36,12 @@
  * ls_where, or return the value and decide outside.
  *
  * A replay that fails (a label out of range, say) says at which operator of the
- * step, and leaves every variable as it was.
+ * step, and leaves every variable as it was. What nobody uses is not computed, and
+ * so cannot fail.
+ *
+ * An argument is a value of its own: if it is what ls_read gave for a variable, or one
+ * tensor given twice, the step does not know. Read variables inside the step to
+ * differentiate with respect to them.
  *
  * A traced function called while another is traced becomes part of that one.
  * Called while a tape is open on this thread it runs eagerly, so that gradients

@@ -171,9 +171,7 @@ void ls__instance_close(ls__instance *i)
 
 /* ---- replaying ---------------------------------------------------------------------- */
 
-/* Snapshots that the program outside still holds are copied out before anything
- * runs, so that writes cannot fail. */
-static ls_status unshare(ls__instance *i)
+ls_status ls__instance_unshare(ls__instance *i)
 {
     ls_status st = LS_OK;
     for (int n = 0; n < i->plan->n_instructions && !st; n++) {
@@ -186,7 +184,7 @@ static ls_status unshare(ls__instance *i)
 
 ls_status ls__instance_begin(ls__instance *i, const void *const *inputs)
 {
-    ls_status st = unshare(i);
+    ls_status st = ls__instance_unshare(i);
     if (st)
         return st;
     for (int k = 0; k < i->plan->graph->n_inputs; k++)

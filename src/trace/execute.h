@@ -25,6 +25,11 @@ typedef struct ls__instance ls__instance;
 ls_status ls__instance_open(const ls__plan *plan, ls__cell *const *cells, ls__instance **out);
 void ls__instance_close(ls__instance *i);
 
+/* Snapshots that the program outside still holds of cells the step writes are copied out,
+ * so that writes cannot fail. Begin does it; whoever has inputs that may be such snapshots
+ * does it before, for their memory moves. */
+ls_status ls__instance_unshare(ls__instance *i);
+
 /* `inputs`: the memory of each input of the graph, which stays as it is until end. Takes the
  * draws of this thread's step. */
 ls_status ls__instance_begin(ls__instance *i, const void *const *inputs);

@@ -208,7 +208,9 @@ ls_value *ls__program_replay(ls__program *p, const ls_value *arguments)
         if (leaves[i]->sparse_rows)
             inputs[k++] = leaves[i]->sparse_rows;
     }
-    for (int i = 0; i < wires; i++)
+    if (ls__instance_unshare(p->instance))
+        return NULL;
+    for (int i = 0; i < wires; i++) /* not before: what was read of a variable may have moved */
         data[i] = ls__data(inputs[i]);
     return run_all(p, data) ? NULL : results_of(p, inputs);
 }

@@ -6,7 +6,8 @@
 
 #include <lockstep/tensor.h>
 
-/* The same dtype, shape, sparseness and bits. */
+/* The same dtype, shape, sparseness and bits. One NaN is as good as another: which of two
+ * operands' NaN an addition hands on depends on how a compiler orders them. */
 bool same_bits(ls_tensor *a, ls_tensor *b);
 
 /* How far two tensors are apart, in units of the larger of 1 and the largest finite element of

@@ -24,7 +24,7 @@
 extern void omp_set_num_threads(int) __attribute__((weak));
 extern void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned) __attribute__((weak));
 
-/* As many as oneDNN itself keeps. A training step of resnet has 60 of its own. */
+/* As many as oneDNN itself keeps. A training step of resnet, eager and traced, has 37. */
 enum { BUCKETS = 256, MOST_PLANS = 1024 };
 
 typedef struct thread_state {
