@@ -341,7 +341,7 @@ static void test_programs_keep_their_plans(void **state)
 #ifdef LS_HAVE_DNNL
 enum { MODEL_REPLAYS = SANITIZED ? 150 : MANY };
 #else
-enum { MODEL_REPLAYS = 150 };
+enum { MODEL_REPLAYS = 60 };
 #endif
 
 MODEL_TEST(cnn)
