@@ -88,7 +88,7 @@ static bool fails_cleanly(rg_world *w, ls_function *f, int k)
     bool ok = true;
     ls_value *got = ls_function_call(f, rg_arguments(w, k, true));
     ls_status status = ls_error();
-    if (got || status != LS_INVALID || !strstr(ls_error_text(), ", operator "))
+    if (got || status != LS_INVALID || !strstr(ls_error_text(), "random: operator "))
         ok = is_wrong("the bad step gave %s: %s", got ? "results" : ls_status_name(status),
                       ls_error_text());
     if (ls_iterations(w->optimizer) != iterations)

@@ -228,9 +228,9 @@ static const char *lacks(const test_case *c, ls_status status)
     const char *text = ls_error_text();
     int n, m;
     what[0] = 0;
-    const char *place = strstr(text, ", operator ");
-    bool tracing = strstr(text, "tracing 'refused', at operator ");
-    bool replaying = place && sscanf(place, ", operator %d of %d", &n, &m) == 2 && n >= 1 && n <= m;
+    const char *place = strstr(text, "refused: operator ");
+    bool tracing = strstr(text, "refused: tracing, at operator ");
+    bool replaying = place && sscanf(place, "refused: operator %d of %d", &n, &m) == 2 && n >= 1 && n <= m;
     if (status != c->fail)
         snprintf(what, sizeof what, "%s, want %s: %s", ls_status_name(status),
                  ls_status_name(c->fail), text);

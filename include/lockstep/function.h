@@ -24,24 +24,27 @@
  * The first call with arguments of some structure, dtypes and shapes runs the C
  * function on symbols: operators are recorded instead of run, gradients and
  * updates with them. What was recorded is compiled, and every call with such
- * arguments replays it: no C function, no allocation, no lock. The results are
- * those of running the function itself.
+ * arguments replays it: no C function, no allocation (once a thread has run some
+ * hundred frames), no lock. The results are those of running the function itself, up to
+ * the order in which fused operators add; with .off = "all" they have the same bits.
  *
- * What belongs to a replay, and what to the trace: arguments, variables, the
+ * What belongs to a replay, and what to the trace: arguments, the contents of variables, the
  * optimizer's rate and iteration, the seed and step of random draws are looked at
  * by every replay. Everything else is looked at once, while tracing: C control flow,
- * C numbers, and tensors from outside that the function uses (they are constants
- * of the program). An `if` on a value cannot be recorded, so reading a value
- * while tracing (ls_to_float, ls_map...) is an error (LS_STATE) that says so; use
- * ls_where, or return the value and decide outside.
+ * C numbers, which variables are trainable, initial values that are drawn, and tensors
+ * from outside that the function uses (they are constants of the program). An `if` on a
+ * value cannot be recorded, so reading a value while tracing (ls_to_float, ls_map,
+ * ls_iterations...) is an error (LS_STATE) that says so; use ls_where, or return the value
+ * and decide outside. Setting the seed or the step of draws inside is refused, too.
  *
- * A replay that fails (a label out of range, say) says at which operator of the
- * step, and leaves every variable as it was. What nobody uses is not computed, and
- * so cannot fail.
+ * An error left unread in the function, or a frame left open, fails the call that
+ * traces. A replay that fails (a label out of range, say) says at which operator of the
+ * step, and leaves every variable as it was. What nobody uses is not computed
+ * (unless the pass `dead` is off), and so cannot fail.
  *
  * An argument is a value of its own: if it is what ls_read gave for a variable, or one
  * tensor given twice, the step does not know. Read variables inside the step to
- * differentiate with respect to them.
+ * differentiate with respect to them. Strings are neither arguments nor results.
  *
  * A traced function called while another is traced becomes part of that one.
  * Called while a tape is open on this thread it runs eagerly, so that gradients
@@ -64,8 +67,10 @@ typedef ls_value *(*ls_step)(ls_value *arguments, void *user);
 typedef struct ls_trace_options {
     size_t size;
     const char *name; /* in errors, warnings and dumps ("step") */
-    int cache;        /* programs kept, one per signature (16); the one used least recently goes */
-    const char *off;  /* passes that are not run, "fuse-conv,layout", or "all" (none) */
+    int cache;        /* programs kept (16; at most 4096): the one used least recently goes */
+    const char *off;  /* passes that are not run, "fuse-conv,layout", or "all" (none). There are dead,
+                       * common, writes-last, fuse-pool, fuse-loss, fuse-attention, fuse-conv,
+                       * fuse-matmul, pack, layout, fuse-chain, fuse-update, buckets, memory */
 } ls_trace_options;
 LS_API void ls_trace_init(ls_trace_options *options);
 #ifndef __cplusplus
@@ -83,8 +88,9 @@ LS_API ls_value *ls_function_call(ls_function *function, ls_value *arguments);
 
 /* ---- looking inside ---------------------------------------------------------- */
 
-/* How often the C function was traced so far. Far more often than there are
- * shapes in your data means that the cache churns (a warning says so, too). */
+/* How many programs were made so far: one per structure, dtypes and shapes of arguments,
+ * device, kernel threads, numeric check. Many more than your data has shapes means that
+ * the cache churns (a warning says so, too). */
 LS_API int64_t ls_function_traces(const ls_function *function);
 
 /* Of the program last called. */

@@ -5,6 +5,7 @@
  */
 #include "dispatch/context.h"
 
+#include "dispatch/sink.h"
 #include "tensor/convert.h"
 
 typedef struct draw_context {
@@ -19,13 +20,28 @@ typedef struct draw_context {
 static _Thread_local draw_context draws;
 static _Thread_local ls_numerics checking;
 
+/* A replay draws with the seed and the step of its caller: setting them in a traced step
+ * would happen once and be forgotten. */
+static bool refused_here(const char *who)
+{
+    if (!ls__sink_get())
+        return false;
+    ls__hint(ls__fail(LS_STATE, "%s: not while a step is traced", who),
+             "set it before calling the traced function; every replay looks at it");
+    return true;
+}
+
 void ls_random_seed(uint64_t seed)
 {
+    if (refused_here("ls_random_seed"))
+        return;
     draws = (draw_context){ .seed = seed, .replica = draws.replica };
 }
 
 void ls_random_step(int64_t step)
 {
+    if (refused_here("ls_random_step"))
+        return;
     draws.step = step;
     draws.draws = 0;
 }
@@ -51,6 +67,11 @@ void ls__take_draws(int64_t count, ls__draw *first)
     first->key = ls__draw_key(draws.seed, LS__DRAW_OPERATOR, draws.replica, draws.step);
     first->ordinal = draws.draws;
     draws.draws += (uint64_t)count;
+}
+
+void ls__give_back_draws(const ls__draw *first)
+{
+    draws.draws = first->ordinal;
 }
 
 int64_t ls__replica(void)

@@ -22,6 +22,7 @@ bool ls__drawing_initialisers(void);
 /* For a replayed step: the key of the draws of this thread's step, and the ordinal
  * of the first of `count`, which are then taken. */
 void ls__take_draws(int64_t count, ls__draw *first);
+void ls__give_back_draws(const ls__draw *first); /* the step failed: it never drew */
 
 /* What a trace depends on beside its arguments: the replica that this thread hosts. */
 int64_t ls__replica(void);

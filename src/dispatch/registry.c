@@ -25,6 +25,15 @@ void ls__registry_builtin(const ls_op *const *const *families)
     builtin = families;
 }
 
+bool ls__row_is_builtin(const ls_op *op)
+{
+    for (const ls_op *const *const *family = builtin; family && *family; family++)
+        for (const ls_op *const *row = *family; *row; row++)
+            if (*row == op)
+                return true;
+    return false;
+}
+
 static ls_status check_row(const ls_op *op)
 {
     if (!op)

@@ -220,7 +220,7 @@ static ls_status readable(const char *who, const ls_tensor *t)
     if (st)
         return st;
     if (t->storage->symbol)
-        return ls__hint(ls__fail(LS_STATE, "%s: the value of %s is not known while the step is traced",
+        return ls__hint(ls__fail(LS_STATE, "%s: the value of %s is known only when the traced step is replayed",
                                  who, ls_describe(t)),
                         "return it from the traced function and read it there; choose between "
                         "values with ls_where");

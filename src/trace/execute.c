@@ -198,16 +198,15 @@ ls_status ls__instance_begin(ls__instance *i, const void *const *inputs)
     return LS_OK;
 }
 
-/* Puts the operator's place in front of its error. */
-static ls_status failed(const ls__instance *i, int n, ls_status st)
+ls_status ls__instance_failed(const ls__instance *i, int n, ls_status st)
 {
     const ls__node *node = i->plan->instructions[n].node;
     if (!ls_error_pending())
         ls__fail(st, "%s: its kernel failed: %s", node->op->name, ls_status_text(st));
     ls__error_record record;
     ls__error_take(&record);
-    ls__fail(record.status, "%s, operator %d of %d: %s", i->plan->graph->name, node->where,
-             i->plan->graph->calls, record.text);
+    ls__fail(record.status, "operator %d of %d: %s", node->where, i->plan->graph->calls,
+             record.text);
     return record.hint[0] ? ls__hint(record.status, "%s", record.hint) : record.status;
 }
 
@@ -215,7 +214,7 @@ static ls_status failed(const ls__instance *i, int n, ls_status st)
  * is about to be. */
 static bool still_packed(ls__instance *i, int n, int cell)
 {
-    uint64_t version = 1 + ls__cell_version(i->cells[cell]);
+    uint64_t version = cell == LS__PACKS_CONSTANT ? 1 : 1 + ls__cell_version(i->cells[cell]);
     if (i->packed[n] == version)
         return true;
     i->packed[n] = version;
@@ -229,7 +228,8 @@ ls_status ls__instance_run(ls__instance *i, int *meeting)
         int n = i->at++;
         ls_call *c = &i->calls[n];
         unsigned flags = c->op->flags;
-        if (plan->instructions[n].packs >= 0 && still_packed(i, n, plan->instructions[n].packs))
+        int packs = plan->instructions[n].packs;
+        if (packs != LS__PACKS_NOTHING && still_packed(i, n, packs))
             continue;
         if (flags & LS_OP_DRAWS) {
             c->draw = i->draw;
@@ -240,14 +240,13 @@ ls_status ls__instance_run(ls__instance *i, int *meeting)
             return LS_OK;
         }
         ls_status st = c->op->kernel(c);
-        if (!st && i->checked)
+        if (!st && i->checked && !(flags & LS_OP_READS)) /* a variable's NaN was not made here */
             st = ls__check_outputs(c);
         if (!st)
             st = ls_error_pending();
         if (st) {
-            if (plan->instructions[n].packs >= 0)
-                i->packed[n] = 0;
-            return failed(i, n, st);
+            i->packed[n] = 0;
+            return ls__instance_failed(i, n, st);
         }
     }
     *meeting = -1;
@@ -257,7 +256,9 @@ ls_status ls__instance_run(ls__instance *i, int *meeting)
 ls_status ls__instance_end(ls__instance *i, ls_status st)
 {
     ls__fpu_leave(i->fpu);
-    for (int k = 0; st && k < i->plan->n_undo; k++) {
+    if (st)
+        ls__give_back_draws(&i->draw);
+    for (int k = i->plan->n_undo; st && k-- > 0;) { /* what was saved first is restored last */
         const ls__undo *undo = &i->plan->undo[k];
         if (undo->instruction < i->at)
             ls__cell_restore(i->cells[undo->cell], address(i, &undo->saved));

@@ -38,7 +38,12 @@ ls_status ls__instance_begin(ls__instance *i, const void *const *inputs);
  * which operator of the step failed. */
 ls_status ls__instance_run(ls__instance *i, int *meeting);
 
-/* Ends the replay with its status: a failure puts back what was written. */
+/* For who runs a meeting: puts the operator's place in front of its error. */
+ls_status ls__instance_failed(const ls__instance *i, int instruction, ls_status st);
+
+/* Ends the replay with its status: a failure of this step puts back what it has written,
+ * and its draws. Writes after the last operator that can fail are not saved, so replicas
+ * that may cancel each other meet once more before those. */
 ls_status ls__instance_end(ls__instance *i, ls_status st);
 
 /* The call of an instruction, as its row sees it. */

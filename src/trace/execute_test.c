@@ -343,6 +343,89 @@ static void a_cancelled_replica_undoes_its_writes(void **state)
     ls__cell_unref(cell);
 }
 
+static ls_status refuses(ls_call *c)
+{
+    return ls_call_fail(c, LS_INVALID, "nobody came");
+}
+
+static const ls_op lonely_row = { .size = sizeof(ls_op),
+                                  .name = "test_lonely",
+                                  .inputs = 1,
+                                  .outputs = 1,
+                                  .flags = LS__OP_SYNC,
+                                  .shape = like_input,
+                                  .kernel = refuses };
+
+static ls_value *meets_alone(ls_value *v, void *user)
+{
+    (void)user;
+    ls_tensor *x = ls_neg(ls_item(v, 0));
+    x = ls_apply(&lonely_row, 1, &x, NULL);
+    return ls_leaf(x);
+}
+
+static void an_error_of_a_meeting_says_where(void **state)
+{
+    (void)state;
+    ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), meets_alone, NULL);
+    LS_FRAME {
+        ls_tensor *x = ls_ones(LS_F32, LS_DIMS(2));
+        assert_null(ls_function_call(f, ls_tensors(1, &x)));
+        assert_non_null(strstr(ls_error_text(), "my_step: operator 2 of 2: test_lonely: nobody"));
+        failed(LS_INVALID);
+    }
+    ls_function_free(f);
+}
+
+/* Updates stay on their side of a meeting. */
+static void updates_do_not_cross_a_meeting(void **state)
+{
+    (void)state;
+    ls__graph *g = ls__graph_new("t");
+    ls__cell *cells[] = { new_cell("a", 1), new_cell("b", 2) };
+    const ls__spec number = { LS_F64, 0, { 0 } };
+    int x = ls__graph_input(g, &vector), rate = ls__graph_input(g, &number);
+    for (int i = 0; i < 2; i++) {
+        int c = add_cell(g, cells[i]);
+        g->calls++;
+        assert_non_null(ls__graph_call_cells(g, NULL, ls_op_find("sgd_update"), NULL, 2,
+                                             (int[]){ x, rate }, 1, &c));
+        if (i == 0)
+            ls__graph_output(g, ls__graph_call(g, NULL, &meet_row, NULL, 1, &x)->outputs[0]);
+    }
+    assert_int_equal(ls__pass_fuse_update(g), LS_OK);
+    assert_int_equal(count_rows(g, "sgd_update"), 2);
+    ls__graph_free(g);
+    for (int i = 0; i < 2; i++)
+        ls__cell_unref(cells[i]);
+}
+
+/* A program may save a cell itself, after a write: what was saved first counts. */
+static void what_was_saved_first_is_restored_last(void **state)
+{
+    (void)state;
+    ls__graph *g = ls__graph_new("t");
+    ls__cell *cell = new_cell("w", 5);
+    int x = ls__graph_input(g, &vector), c = add_cell(g, cell);
+    on_cell(g, "assign", c, 1, &x);
+    ls__graph_output(g, on_cell(g, "save", c, 0, NULL)->outputs[0]);
+    g->calls++;
+    ls__graph_output(g, ls__graph_call(g, NULL, &meet_row, NULL, 1, &x)->outputs[0]);
+    ls__plan *plan = plan_of(g, NULL);
+    assert_int_equal(plan->n_undo, 2);
+    ls__instance *i;
+    int meeting;
+    const float given[3] = { 0, 0, 0 };
+    assert_int_equal(ls__instance_open(plan, NULL, &i), LS_OK);
+    assert_int_equal(ls__instance_begin(i, (const void *[]){ given }), LS_OK);
+    assert_int_equal(ls__instance_run(i, &meeting), LS_OK);
+    assert_int_equal(ls__instance_end(i, LS_CANCELLED), LS_CANCELLED);
+    assert_float_equal(*(const float *)ls__cell_data(cell), 5, 0);
+    ls__instance_close(i);
+    ls__plan_free(plan);
+    ls__cell_unref(cell);
+}
+
 /* ---- cells that are not here ------------------------------------------------------------------------- */
 
 static void a_hollow_cell_cannot_run(void **state)
@@ -382,6 +465,9 @@ int main(void)
         cmocka_unit_test_setup(packed_again_when_the_version_changes, clean),
         cmocka_unit_test_setup(replicas_meet, clean),
         cmocka_unit_test_setup(a_cancelled_replica_undoes_its_writes, clean),
+        cmocka_unit_test_setup(an_error_of_a_meeting_says_where, clean),
+        cmocka_unit_test_setup(updates_do_not_cross_a_meeting, clean),
+        cmocka_unit_test_setup(what_was_saved_first_is_restored_last, clean),
         cmocka_unit_test_setup(a_hollow_cell_cannot_run, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

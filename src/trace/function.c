@@ -6,6 +6,7 @@
 #include <lockstep/function.h>
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct ls_function {
     int64_t thrown;  /* programs that had to go */
     int64_t warn_at; /* the number of those at which the next warning is due */
     atomic_bool busy;
+    bool doomed; /* freed by the step that it is running */
 };
 
 /* ---- making --------------------------------------------------------------------------- */
@@ -74,7 +76,7 @@ ls_function *ls_trace_with(const ls_trace_options *options, ls_step step, void *
                         .user = user,
                         .off = off,
                         .room = o->cache ? o->cache : DEFAULT_CACHE,
-                        .warn_at = 1 };
+                        .warn_at = o->cache ? o->cache : DEFAULT_CACHE };
     return f;
 }
 
@@ -87,6 +89,10 @@ void ls_function_free(ls_function *f)
 {
     if (!f)
         return;
+    if (atomic_load_explicit(&f->busy, memory_order_acquire)) {
+        f->doomed = true; /* by its own step: the call frees it when it is done */
+        return;
+    }
     while (f->programs) {
         ls__program *next = f->programs->next;
         ls__program_free(f->programs);
@@ -113,8 +119,8 @@ static ls__program *find(ls_function *f, const ls__signature *s)
     return NULL;
 }
 
-/* Throws the last away when there are too many; says so the first time, and whenever
- * the number has doubled. */
+/* Throws the last away when there are too many; says so when as many have gone as are
+ * kept, and whenever the number has doubled. */
 static void make_room(ls_function *f, const ls_value *arguments)
 {
     int n = 1;
@@ -128,11 +134,12 @@ static void make_room(ls_function *f, const ls_value *arguments)
     if (++f->thrown < f->warn_at)
         return;
     f->warn_at *= 2;
-    ls__log(LS_LOG_WARNING,
-            "traced function '%s': traced %lld times and only %d programs are kept, so that some "
-            "are traced again and again; now for %s. Give arguments of fewer different shapes, or "
-            "raise .cache",
-            f->name, (long long)f->traces, f->room, ls__signature_text(arguments));
+    ls__log(
+        LS_LOG_WARNING,
+        "traced function '%s': traced %lld times, at most %d programs are kept, and so some are "
+        "traced again and again; now for %s. Give arguments of fewer different shapes, or "
+        "raise .cache",
+        f->name, (long long)f->traces, f->room, ls__signature_text(arguments));
 }
 
 static ls__program *trace(ls_function *f, const ls__signature *s, const ls_value *arguments)
@@ -159,6 +166,19 @@ static ls__program *trace(ls_function *f, const ls__signature *s, const ls_value
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
+/* What a step computed while it was traced has a value nowhere but there. */
+static ls_status check_symbol(const ls_function *f, int i, const ls_tensor *t)
+{
+    const ls__sink *sink = ls__sink_get();
+    uint64_t rows = t->sparse_rows ? t->sparse_rows->storage->symbol : 0;
+    uint64_t symbol = t->storage->symbol ? t->storage->symbol : rows;
+    if (!symbol || (sink && sink->serial == symbol))
+        return LS_OK;
+    return ls__hint(ls__fail(LS_STATE, "%s: argument %d is %s of a traced step, used outside it",
+                             f->name, i, ls_describe(t)),
+                    "what a traced function computes leaves it as its result only");
+}
+
 static ls_status check_arguments(const ls_function *f, const ls_value *arguments)
 {
     if (!arguments && ls_error_pending())
@@ -171,6 +191,8 @@ static ls_status check_arguments(const ls_function *f, const ls_value *arguments
     ls_status st = leaves ? ls_flatten(arguments, leaves) : LS_NO_MEMORY;
     for (int i = 0; i < n && !st; i++) {
         st = ls__check_tensor(f->name, "an argument", leaves[i]);
+        if (!st)
+            st = check_symbol(f, i, leaves[i]);
         if (!st && leaves[i]->spec.dtype == LS_BYTES)
             st = ls__hint(
                 ls__fail(LS_SHAPE, "%s: argument %d is %s", f->name, i, ls_describe(leaves[i])),
@@ -183,6 +205,8 @@ static ls_status check_arguments(const ls_function *f, const ls_value *arguments
  * tape. */
 static ls_value *run_inline(ls_function *f, ls_value *arguments)
 {
+    char name[128]; /* the step may free its function */
+    snprintf(name, sizeof name, "%s", f->name);
     ls__error_scope scope;
     ls__error_scope_open(&scope);
     ls_value *results = f->step(arguments, f->user);
@@ -190,7 +214,7 @@ static ls_value *run_inline(ls_function *f, ls_value *arguments)
     if (!results && !st)
         st = ls__hint(ls__fail(LS_INVALID, "the function returned NULL"),
                       "return ls_list(0, NULL) when there is nothing to return");
-    return ls__error_scope_close(&scope, st, "%s", f->name) ? NULL : results;
+    return ls__error_scope_close(&scope, st, "%s", name) ? NULL : results;
 }
 
 static ls_value *replay(ls_function *f, ls_value *arguments)
@@ -198,17 +222,16 @@ static ls_value *replay(ls_function *f, ls_value *arguments)
     ls__signature s;
     if (ls__signature_of(arguments, &s))
         return NULL;
-    ls__program *p = find(f, &s);
-    if (!p)
-        p = trace(f, &s, arguments);
-    if (!p)
-        return NULL;
     /* What fails in here is this call's error, whatever was pending before. */
     ls__error_scope scope;
     ls__error_scope_open(&scope);
-    ls_value *results = ls__program_replay(p, arguments);
-    return ls__error_scope_close(&scope, results ? LS_OK : ls_error_pending(), "step") ? NULL
-                                                                                       : results;
+    ls__program *p = find(f, &s);
+    if (!p)
+        p = trace(f, &s, arguments);
+    ls_value *results = p ? ls__program_replay(p, arguments) : NULL;
+    return ls__error_scope_close(&scope, results ? LS_OK : ls_error_pending(), "%s", f->name)
+               ? NULL
+               : results;
 }
 
 ls_value *ls_function_call(ls_function *f, ls_value *arguments)
@@ -225,6 +248,8 @@ ls_value *ls_function_call(ls_function *f, ls_value *arguments)
     ls_value *results = replay(f, arguments);
     /* Release pairs with the acquire above: the next caller sees what this one did. */
     atomic_store_explicit(&f->busy, false, memory_order_release);
+    if (f->doomed)
+        ls_function_free(f);
     return results;
 }
 
@@ -240,8 +265,8 @@ static ls_status check_called(const char *who, const ls_function *f)
     if (!f)
         return ls__fail(LS_INVALID, "%s: the function is NULL", who);
     if (!f->programs)
-        return ls__hint(ls__fail(LS_STATE, "%s: '%s' was not called yet", who, f->name),
-                        "the first call traces it");
+        return ls__hint(ls__fail(LS_STATE, "%s: '%s' has no program yet", who, f->name),
+                        "the first call makes one, unless a tape is open: then it runs eagerly");
     return LS_OK;
 }
 
@@ -250,9 +275,11 @@ ls_status ls_function_look(const ls_function *f, ls_function_figures *out)
     ls_status st = check_called("ls_function_look", f);
     if (st)
         return st;
-    if (!out || out->size != sizeof *out)
+    if (!out)
+        return ls__fail(LS_INVALID, "ls_function_look: `out` is NULL");
+    if (out->size != sizeof *out)
         return ls__hint(ls__fail(LS_INVALID, "ls_function_look: figures of %zu bytes, wants %zu",
-                                 out ? out->size : 0, sizeof *out),
+                                 out->size, sizeof *out),
                         "set .size = sizeof(ls_function_figures)");
     const ls__plan *plan = f->programs->plan;
     *out = (ls_function_figures){ .size = sizeof *out,

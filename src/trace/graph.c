@@ -328,7 +328,8 @@ bool ls__node_has_effect(const ls__node *node)
 
 bool ls__node_is(const ls__node *node, const char *name)
 {
-    return node && strcmp(node->op->name, name) == 0;
+    /* A row of a user's may have the same name. */
+    return node && strcmp(node->op->name, name) == 0 && node->op == ls_op_find(name);
 }
 
 ls__node *ls__made_by(const ls__graph *g, int wire, const char *name)
@@ -380,6 +381,7 @@ bool ls__same_attrs(const ls_op *op, const void *a, const void *b)
 ls_status ls__uses_find(const ls__graph *g, ls__uses *out)
 {
     int total = g->n_outputs;
+    *out = (ls__uses){ NULL, NULL }; /* may be freed although this fails */
     for (int i = 0; i < g->n_nodes; i++)
         total += g->nodes[i]->n_inputs;
     int *begin = calloc((size_t)g->n_wires + 2, sizeof *begin);

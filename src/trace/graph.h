@@ -133,7 +133,7 @@ void ls__graph_number(ls__graph *g);
 /* Draws, reads, writes or meets other replicas: kept, and kept in order. */
 bool ls__node_has_effect(const ls__node *node);
 
-/* The node that makes a wire if it is a call of `name`, else NULL. */
+/* The node that makes a wire if it is a call of the registered row `name`, else NULL. */
 ls__node *ls__made_by(const ls__graph *g, int wire, const char *name);
 bool ls__node_is(const ls__node *node, const char *name);
 

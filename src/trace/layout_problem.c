@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "dispatch/registry.h"
 #include "kernels/conv_layout.h"
 #include "ops/conv.h"
 
@@ -139,11 +140,13 @@ static ls_status consider_convolution(ls__layout *l, ls__node *node)
 
 /* ---- element-wise rows ---------------------------------------------------------------------- */
 
-/* A row that may run on the elements in any order: no attribute can name an axis. */
+/* A row that may run on the elements in any order: no attribute can name an axis. The
+ * shape rule of a user's own may want the shape. */
 static bool is_elementwise(const ls__graph *g, const ls__node *node)
 {
-    if (!(node->op->flags & LS_OP_ELEMENTWISE) || ls__node_has_effect(node) ||
-        node->op->attr_size > 0 || node->n_outputs != 1 || node->n_inputs >= LS__LAYOUT_PORTS)
+    if (!(node->op->flags & LS_OP_ELEMENTWISE) || !ls__row_is_builtin(node->op) ||
+        ls__node_has_effect(node) || node->op->attr_size > 0 || node->n_outputs != 1 ||
+        node->n_inputs >= LS__LAYOUT_PORTS)
         return false;
     const ls__spec *out = &g->wires[node->outputs[0]].spec;
     for (int k = 0; k < node->n_inputs; k++)

@@ -52,26 +52,25 @@ static bool overwritten(const ls__graph *g, const ls__node *read, int last)
 ls_status ls__lower_snapshots(ls__graph *g)
 {
     const ls_op *copy = ls_op_find("copy");
-    for (int i = 0; i < g->n_nodes; i++) {
+    ls__uses uses;
+    ls_status st = ls__uses_find(g, &uses); /* copies change those of their own wire only */
+    for (int i = 0; i < g->n_nodes && !st; i++) {
         ls__node *read = g->nodes[i];
-        if (!(read->op->flags & LS_OP_READS) || !(read->op->flags & LS_OP_ALIAS))
-            continue;
-        ls__uses uses;
-        ls_status st = ls__uses_find(g, &uses);
-        if (st)
-            return st;
-        bool needed = overwritten(g, read, last_use(g, &uses, read->outputs[0]));
-        ls__uses_free(&uses);
-        if (!needed)
+        if (!(read->op->flags & LS_OP_READS) || !(read->op->flags & LS_OP_ALIAS) ||
+            !overwritten(g, read, last_use(g, &uses, read->outputs[0])))
             continue;
         ls__node *after = i + 1 < g->n_nodes ? g->nodes[i + 1] : NULL;
         ls__node *node = ls__graph_call(g, after, copy, NULL, 1, read->outputs);
-        if (!node)
-            return ls_error_pending();
+        if (!node) {
+            st = ls_error_pending();
+            break;
+        }
         node->where = read->where;
         ls__graph_redirect(g, read->outputs[0], node->outputs[0], node);
+        i = node->at;
     }
-    return LS_OK;
+    ls__uses_free(&uses);
+    return st;
 }
 
 /* ---- undo ---------------------------------------------------------------------------- */

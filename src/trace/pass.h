@@ -30,6 +30,7 @@ typedef uint64_t ls__pass_set;
  * there and lists those that are. */
 ls_status ls__pass_set_parse(const char *who, const char *names, ls__pass_set *out);
 bool ls__pass_is_off(ls__pass_set off, const char *name);
+ls__pass_set ls__pass_bit(const char *name);
 
 /* Runs all passes but those in `off`. An error names the pass. */
 ls_status ls__passes_run(ls__graph *g, ls__pass_set off);

@@ -10,8 +10,10 @@
 /* Larger constants are compared only if they are one number everywhere. */
 enum { SMALL = 64 };
 
+/* Open hashing; half of it at least is free. */
 typedef struct table {
-    ls__node **at;
+    ls__node **nodes;
+    int *constants; /* wires; -1: free */
     size_t mask;
 } table;
 
@@ -34,11 +36,24 @@ static bool same_call(const ls__node *a, const ls__node *b)
 static ls__node *first_like(table *t, ls__node *node)
 {
     size_t i = hash_of(node) & t->mask;
-    while (t->at[i] && !same_call(t->at[i], node))
+    while (t->nodes[i] && !same_call(t->nodes[i], node))
         i = (i + 1) & t->mask;
-    if (!t->at[i])
-        t->at[i] = node;
-    return t->at[i];
+    if (!t->nodes[i])
+        t->nodes[i] = node;
+    return t->nodes[i];
+}
+
+static uint64_t hash_of_constant(const ls__graph *g, int wire)
+{
+    const ls__wire *w = &g->wires[wire];
+    const ls__constant *c = &g->constants[w->index];
+    size_t bytes = c->splat ? ls_dtype_size(w->spec.dtype) : ls__spec_bytes(&w->spec);
+    uint64_t h = (uint64_t)w->spec.dtype * 31 + (uint64_t)ls__spec_count(&w->spec);
+    if (bytes > SMALL) /* is equal to itself only */
+        return (h ^ (uint64_t)(uintptr_t)c->storage) * 0x9E3779B97F4A7C15u >> 20;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ ((const unsigned char *)c->storage->data)[i]) * 0x100000001B3u;
+    return h ^ h >> 32;
 }
 
 static bool same_constant(const ls__graph *g, int a, int b)
@@ -55,31 +70,61 @@ static bool same_constant(const ls__graph *g, int a, int b)
     return bytes <= SMALL && memcmp(c->storage->data, d->storage->data, bytes) == 0;
 }
 
-static void join_constants(ls__graph *g)
+/* Which wire stands for each; nothing is redirected before all is known. */
+static void join_constants(const ls__graph *g, table *t, int *to)
 {
-    for (int a = 0; a < g->n_wires; a++)
-        for (int b = a + 1; g->wires[a].kind == LS__WIRE_CONSTANT && b < g->n_wires; b++)
-            if (g->wires[b].kind == LS__WIRE_CONSTANT && same_constant(g, a, b))
-                ls__graph_redirect(g, b, a, NULL);
+    for (int w = 0; w < g->n_wires; w++) {
+        if (g->wires[w].kind != LS__WIRE_CONSTANT)
+            continue;
+        size_t i = hash_of_constant(g, w) & t->mask;
+        while (t->constants[i] >= 0 && !same_constant(g, t->constants[i], w))
+            i = (i + 1) & t->mask;
+        if (t->constants[i] < 0)
+            t->constants[i] = w;
+        to[w] = t->constants[i];
+    }
+}
+
+/* A node's inputs are renamed before it is looked up: what it takes may have been
+ * joined. */
+static void join_nodes(ls__graph *g, table *t, int *to)
+{
+    for (int i = 0; i < g->n_nodes; i++) {
+        ls__node *node = g->nodes[i];
+        for (int k = 0; k < node->n_inputs; k++)
+            node->inputs[k] = to[node->inputs[k]];
+        if (ls__node_has_effect(node))
+            continue;
+        const ls__node *first = first_like(t, node);
+        for (int k = 0; k < node->n_outputs; k++)
+            to[node->outputs[k]] = first->outputs[k];
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        g->outputs[i] = to[g->outputs[i]];
 }
 
 ls_status ls__pass_common(ls__graph *g)
 {
     size_t room = 64;
-    while (room < 2 * (size_t)g->n_nodes)
+    while (room < 2 * (size_t)(g->n_nodes + g->n_constants))
         room *= 2;
-    table t = { calloc(room, sizeof *t.at), room - 1 };
-    if (!t.at)
-        return ls__fail_memory("a pass", room * sizeof *t.at);
-    join_constants(g);
-    for (int i = 0; i < g->n_nodes; i++) {
-        ls__node *node = g->nodes[i];
-        if (ls__node_has_effect(node))
-            continue;
-        ls__node *first = first_like(&t, node);
-        for (int k = 0; first != node && k < node->n_outputs; k++)
-            ls__graph_redirect(g, node->outputs[k], first->outputs[k], NULL);
+    table t = { .nodes = calloc(room, sizeof *t.nodes),
+                .constants = malloc(room * sizeof *t.constants),
+                .mask = room - 1 };
+    int *to = malloc(sizeof *to * (size_t)(g->n_wires + 1));
+    ls_status st = LS_OK;
+    if (!t.nodes || !t.constants || !to) {
+        st = ls__fail_memory("a pass", room * sizeof *t.nodes);
+    } else {
+        for (size_t i = 0; i < room; i++)
+            t.constants[i] = -1;
+        for (int w = 0; w < g->n_wires; w++)
+            to[w] = w;
+        join_constants(g, &t, to);
+        join_nodes(g, &t, to);
     }
-    free(t.at);
-    return LS_OK;
+    free(t.nodes);
+    free(t.constants);
+    free(to);
+    return st;
 }

@@ -249,6 +249,10 @@ static bool match_backward(const ls__graph *g, const ls__uses *uses, pattern *a)
     a->dy = a->dp->inputs[0];
     if (a->dv && a->dv->inputs[1] != a->dy)
         return false;
+    /* The gradient wants what the forward pass saved; the program may have made one of
+     * these products before it. */
+    if (a->dp->at < a->y->at || (a->dv && a->dv->at < a->y->at))
+        return false;
     int ds = a->ds->outputs[0];
     return ls__spec_equal(spec_of(g, a->dy), spec_of(g, a->y->outputs[0])) &&
            match_unmasked(g, uses, a, &ds) && match_unscaled(g, uses, a, &ds) &&

@@ -290,6 +290,40 @@ static int few_keys(ls_tensor *const *in, ls_tensor **out, const void *user)
     return 1;
 }
 
+/* The program makes p^T dy itself before y; `common` gives the gradient that one. */
+static ls_value *product_of_the_gradient_first(ls_value *in, void *user)
+{
+    (void)user;
+    ls_tensor *q = ls_item(in, 0), *k = ls_item(in, 1), *v = ls_item(in, 2), *dy = ls_item(in, 3);
+    ls_tape *tape = ls_tape_open();
+    ls_tensor *p = ls_softmax(ls_matmul_t(q, false, k, true), -1);
+    ls_tensor *early = ls_matmul_t(p, true, dy, false), *y = ls_matmul(p, v);
+    ls_value *g = ls_gradients_from(tape, ls_tensors(1, &y), ls_tensors(1, &dy),
+                                    ls_tensors(3, (ls_tensor *[]){ q, k, v }));
+    return ls_tensors(5, (ls_tensor *[]){ y, ls_item(g, 0), ls_item(g, 1), ls_item(g, 2), early });
+}
+
+static void the_gradient_comes_after_the_forward_pass(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_tensor *in[4];
+        const ls__spec heads = { LS_F32, 3, { 2, 5, 4 } };
+        for (int i = 0; i < 4; i++)
+            in[i] = some_numbers(&heads, (uint64_t)i + 1);
+        ls_function *f = ls_trace(product_of_the_gradient_first, NULL);
+        ls_value *want = product_of_the_gradient_first(ls_tensors(4, in), NULL);
+        ls_value *got = ls_function_call(f, ls_tensors(4, in));
+        if (!want || !got)
+            fail_msg("%s", ls_error_report());
+        for (int i = 0; i < 5; i++) {
+            ls_tensor *far = ls_abs(ls_sub(ls_item(want, i), ls_item(got, i)));
+            assert_true(ls_to_float(ls_max(far, LS_ALL_AXES, false)) < 1e-5f);
+        }
+        ls_function_free(f);
+    }
+}
+
 static void attributes_and_shapes(void **state)
 {
     (void)state;
@@ -320,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup(stays_apart, clean),
         cmocka_unit_test_setup(transposes_cancel, clean),
         cmocka_unit_test_setup(backward_must_fit, clean),
+        cmocka_unit_test_setup(the_gradient_comes_after_the_forward_pass, clean),
         cmocka_unit_test_setup(attributes_and_shapes, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,14 +67,16 @@ static void take(group *u, ls__node *node)
         u->touched[node->cells[i]] = true;
 }
 
-/* The group that starts with node `at`: up to the first node that touches a cell of it. */
+/* The group that starts with node `at`: up to the first node that touches a cell of it, or
+ * where replicas meet. */
 static void gather(const ls__graph *g, int at, group *u)
 {
     u->nodes[0] = g->nodes[at];
     if (!belongs(u, u->nodes[0]))
         return;
     take(u, g->nodes[at]);
-    for (int i = at + 1; i < g->n_nodes && !touches(u, g->nodes[i]); i++)
+    for (int i = at + 1;
+         i < g->n_nodes && !touches(u, g->nodes[i]) && !(g->nodes[i]->op->flags & LS__OP_SYNC); i++)
         if (belongs(u, g->nodes[i]))
             take(u, g->nodes[i]);
 }

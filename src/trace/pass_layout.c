@@ -107,7 +107,8 @@ static int pack_weights(rewrite *r, ls__node *before, int wire, const ls__conv_p
     ls__conv_packed_attrs a = *attrs;
     a.argument = LS__CONV_W;
     int cell = ls__wire_cell(r->g, wire);
-    bool keep = cell >= 0 && !written_between(r->g, cell, r->g->wires[wire].node->at, before->at);
+    bool keep = cell >= 0 ? !written_between(r->g, cell, r->g->wires[wire].node->at, before->at)
+                          : r->g->wires[wire].kind == LS__WIRE_CONSTANT;
     return call(r, before, keep ? &ls__conv2d_pack_weights : &ls__conv2d_pack, &a, 1, &wire);
 }
 

@@ -58,10 +58,15 @@ ls_status ls__pass_set_parse(const char *who, const char *names, ls__pass_set *o
     return LS_OK;
 }
 
-bool ls__pass_is_off(ls__pass_set off, const char *name)
+ls__pass_set ls__pass_bit(const char *name)
 {
     int i = find(name, strlen(name));
-    return i >= 0 && off >> i & 1;
+    return i < 0 ? 0 : (ls__pass_set)1 << i;
+}
+
+bool ls__pass_is_off(ls__pass_set off, const char *name)
+{
+    return (off & ls__pass_bit(name)) != 0;
 }
 
 ls_status ls__passes_run(ls__graph *g, ls__pass_set off)
@@ -79,5 +84,6 @@ ls_status ls__passes_run(ls__graph *g, ls__pass_set off)
         if (st)
             return st;
     }
-    return LS_OK;
+    /* A pass that breaks an invariant must not get as far as wrong numbers. */
+    return ls__graph_verify(g);
 }

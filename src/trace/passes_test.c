@@ -132,6 +132,23 @@ static void equal_constants_are_one(void **state)
     ls__graph_free(g);
 }
 
+/* Joining them is no more work than looking at each: with as many as this, comparing all
+ * with all would take minutes. */
+static void many_equal_constants(void **state)
+{
+    (void)state;
+    enum { MANY = 4000 };
+    ls__graph *g = ls__graph_new("t");
+    int x = ls__graph_input(g, &vector);
+    for (int i = 0; i < MANY; i++)
+        x = add(g, x, constant(g, (float[]){ 1, 1, 1 }));
+    ls__graph_output(g, x);
+    assert_int_equal(ls__pass_common(g), LS_OK);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(g->nodes[i]->inputs[1], g->nodes[0]->inputs[1]);
+    ls__graph_free(g);
+}
+
 /* ---- writes last ------------------------------------------------------------------------- */
 
 static void a_write_waits_for_readers_elsewhere(void **state)
@@ -203,6 +220,7 @@ int main(void)
         cmocka_unit_test_setup(attributes_tell_calls_apart, clean),
         cmocka_unit_test_setup(reads_are_never_joined, clean),
         cmocka_unit_test_setup(equal_constants_are_one, clean),
+        cmocka_unit_test_setup(many_equal_constants, clean),
         cmocka_unit_test_setup(a_write_waits_for_readers_elsewhere, clean),
         cmocka_unit_test_setup(a_read_after_the_write_stays_after, clean),
         cmocka_unit_test_setup(names_are_read, clean),

@@ -68,7 +68,7 @@ static void open_blocks(layer *l, const ls__instruction *i, int turn)
     for (int k = 0; k < i->node->n_outputs; k++) {
         int wire = i->node->outputs[k];
         size_t bytes = ls__spec_bytes(&l->g->wires[wire].spec);
-        if (i->packs >= 0) {
+        if (i->packs != LS__PACKS_NOTHING) {
             l->plan->places[wire] = (ls__place){ LS__AT_KEPT, 0, l->plan->kept_bytes };
             l->plan->kept_bytes += ls__arena_round(bytes);
             continue;

@@ -11,14 +11,16 @@
 static int packed_cell(const ls__graph *g, const ls__node *node)
 {
     if (!(node->op->flags & LS__OP_PACKS))
-        return -1;
+        return LS__PACKS_NOTHING;
+    if (g->wires[node->inputs[0]].kind == LS__WIRE_CONSTANT)
+        return LS__PACKS_CONSTANT;
     int cell = ls__wire_cell(g, node->inputs[0]);
     if (cell < 0)
-        return -1;
+        return LS__PACKS_NOTHING;
     for (int i = 0; i < node->at; i++)
         for (int k = 0; g->nodes[i]->op->flags & LS_OP_WRITES && k < g->nodes[i]->n_cells; k++)
             if (g->nodes[i]->cells[k] == cell)
-                return -1;
+                return LS__PACKS_NOTHING;
     return cell;
 }
 
@@ -97,7 +99,8 @@ ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked)
         return NULL;
     }
     plan->graph = g;
-    ls_status st = checked ? ls__pass_dead(g) : ls__passes_run(g, off);
+    /* Fused operators could not say which of them made a NaN. */
+    ls_status st = ls__passes_run(g, checked ? off | ~ls__pass_bit("dead") : off);
     if (!st)
         st = lower(g, checked);
     if (!st)

@@ -23,11 +23,13 @@ typedef struct ls__place {
     size_t offset;
 } ls__place;
 
+enum { LS__PACKS_NOTHING = -1, LS__PACKS_CONSTANT = -2 /* once is enough */ };
+
 typedef struct ls__instruction {
     const ls__node *node;
     size_t scratch_at; /* in the arena */
     size_t scratch_bytes;
-    int packs; /* the cell whose packed copy it makes: run when the version changed; else -1 */
+    int packs; /* the cell whose packed copy it makes: run when the version changed; or below */
 } ls__instruction;
 
 /* What a failed replay puts back: the cell, and where its old contents are once the

@@ -93,15 +93,15 @@ static ls_status record_step(const char *name, ls_step step, void *user, const l
     ls__error_scope scope;
     ls__error_scope_open(&scope);
     ls_status st = LS_NO_MEMORY;
-    int calls = 0;
+    int at = 1;
     ls__recorder *r = ls__recorder_open(name);
     if (r) {
         LS_FRAME
             st = run_step(r, step, user, arguments, p);
-        calls = ls__recorder_graph(r)->calls;
+        at = ls__recorder_at(r);
         p->recorded = ls__recorder_close(r, !st);
     }
-    return ls__error_scope_close(&scope, st, "tracing '%s', at operator %d", name, calls + 1);
+    return ls__error_scope_close(&scope, st, "tracing, at operator %d", at);
 }
 
 static ls_status compile(ls__program *p, ls__pass_set off)
@@ -152,65 +152,91 @@ static ls_status run_all(ls__program *p, const void *const *inputs)
     while ((st = ls__instance_run(p->instance, &meeting)) == LS_OK && meeting >= 0) {
         ls_call *c = ls__instance_call(p->instance, meeting); /* one replica meets itself */
         st = c->op->kernel(c);
-        if (st)
+        if (st) {
+            st = ls__instance_failed(p->instance, meeting, st);
             break;
+        }
     }
     return ls__instance_end(p->instance, st);
 }
 
-/* Output k of the graph as a tensor: of an argument or a constant the same memory, else
- * a copy. */
-static ls_tensor *output(const ls__program *p, int k, ls_tensor *const *inputs, ls__device *device)
+/* Whether an output is memory that is there already: an argument's or a constant's. */
+static bool is_outside(const ls__place *place)
+{
+    return place->base == LS__AT_INPUT || place->base == LS__AT_CONSTANT;
+}
+
+/* A tensor for output k of the graph; its elements come later, unless it is outside. */
+static ls_tensor *make_output(const ls__program *p, int k, ls_tensor *const *inputs,
+                              ls__device *device)
 {
     const ls__graph *g = p->plan->graph;
     const ls__spec *spec = &g->wires[g->outputs[k]].spec;
     const ls__place *place = &p->plan->places[g->outputs[k]];
-    if (place->base == LS__AT_INPUT)
-        return ls__handle(spec, ls__storage_ref(inputs[place->index]->storage), ls__new_id(),
-                          device);
-    if (place->base == LS__AT_CONSTANT)
-        return ls__handle(spec, ls__storage_ref(g->constants[place->index].storage), ls__new_id(),
-                          device);
+    ls__storage *storage = place->base == LS__AT_INPUT ? inputs[place->index]->storage
+                           : is_outside(place)         ? g->constants[place->index].storage
+                                                       : NULL;
+    if (storage)
+        return ls__handle(spec, ls__storage_ref(storage), ls__new_id(), device);
     ls_tensor *t = ls__tensor_new(g->name, spec);
-    if (!t)
-        return NULL;
-    t->device = device;
-    memcpy(ls__data(t), ls__instance_output(p->instance, k), ls__spec_bytes(spec));
+    if (t)
+        t->device = device;
     return t;
 }
 
-static ls_value *results_of(const ls__program *p, ls_tensor *const *inputs)
+/* The results of a replay, made before it runs: what could fail after it would fail
+ * after variables have changed. `outs` gets the tensor of each output of the graph. */
+static ls_value *make_results(const ls__program *p, ls_tensor *const *inputs, ls_tensor **outs)
 {
     int n;
     ls_tensor **leaves = leaves_of(p->results, &n);
     for (int i = 0, k = 0; leaves && i < n; i++) {
         const ls_tensor *like = leaves[i];
-        leaves[i] = output(p, k++, inputs, like->device);
-        if (leaves[i] && like->sparse_rows)
-            leaves[i] =
-                ls_sparse(output(p, k++, inputs, like->device), leaves[i], like->spec.dims[0]);
+        leaves[i] = outs[k] = make_output(p, k, inputs, like->device);
+        k++;
+        if (leaves[i] && like->sparse_rows) {
+            outs[k] = make_output(p, k, inputs, like->device);
+            leaves[i] = outs[k] ? ls_sparse(outs[k], leaves[i], like->spec.dims[0]) : NULL;
+            k++;
+        }
         if (!leaves[i])
             return NULL;
     }
     return leaves ? ls_pack(p->results, n, leaves) : NULL;
 }
 
+static void fill_results(const ls__program *p, ls_tensor *const *outs)
+{
+    const ls__graph *g = p->plan->graph;
+    for (int k = 0; k < g->n_outputs; k++)
+        if (!is_outside(&p->plan->places[g->outputs[k]]))
+            memcpy(ls__data(outs[k]), ls__instance_output(p->instance, k),
+                   ls__spec_bytes(&g->wires[g->outputs[k]].spec));
+}
+
 ls_value *ls__program_replay(ls__program *p, const ls_value *arguments)
 {
-    int n, wires = p->plan->graph->n_inputs, k = 0;
+    const ls__graph *g = p->plan->graph;
+    int n, k = 0;
     ls_tensor **leaves = leaves_of(arguments, &n);
-    ls_tensor **inputs = ls__frame_alloc(sizeof *inputs * (size_t)(wires + 1));
-    const void **data = ls__frame_alloc(sizeof *data * (size_t)(wires + 1));
-    if (!leaves || !inputs || !data)
+    ls_tensor **inputs = ls__frame_alloc(sizeof *inputs * (size_t)(g->n_inputs + 1));
+    ls_tensor **outs = ls__frame_alloc(sizeof *outs * (size_t)(g->n_outputs + 1));
+    const void **data = ls__frame_alloc(sizeof *data * (size_t)(g->n_inputs + 1));
+    if (!leaves || !inputs || !outs || !data)
         return NULL;
     for (int i = 0; i < n; i++) {
         inputs[k++] = leaves[i];
         if (leaves[i]->sparse_rows)
             inputs[k++] = leaves[i]->sparse_rows;
     }
-    if (ls__instance_unshare(p->instance))
+    ls_value *results = make_results(p, inputs, outs);
+    if (!results || ls__instance_unshare(p->instance))
         return NULL;
-    for (int i = 0; i < wires; i++) /* not before: what was read of a variable may have moved */
+    for (int i = 0; i < g->n_inputs;
+         i++) /* not before: what was read of a variable may have moved */
         data[i] = ls__data(inputs[i]);
-    return run_all(p, data) ? NULL : results_of(p, inputs);
+    if (run_all(p, data))
+        return NULL;
+    fill_results(p, outs);
+    return results;
 }

@@ -22,6 +22,7 @@ struct ls__recorder {
     ls__storage *symbol; /* the storage all symbols share */
     known *table;
     size_t mask, used;
+    int failed_at;   /* the call at which an error was first pending, or 0 */
     uint64_t *reads; /* per cell of the graph: the id its reads have now, or 0 */
     int n_reads;
 };
@@ -174,6 +175,9 @@ static ls_status add_node(ls__recorder *r, const ls_call *c, ls_tensor *const *i
 static ls_status record(ls__sink *sink, const ls_call *c, ls_tensor *const *inputs, ls_tensor **out)
 {
     ls__recorder *r = (ls__recorder *)sink;
+    if (!r->failed_at &&
+        ls_error_pending()) /* the call before this one, which is not in the graph */
+        r->failed_at = r->graph->calls + 1;
     bool plain_read = c->op->flags & LS_OP_READS && c->op->flags & LS_OP_ALIAS;
     int cell = c->n_cells > 0 ? cell_number(r, c->cells[0]) : 0;
     if (cell < 0)
@@ -234,6 +238,11 @@ ls__graph *ls__recorder_close(ls__recorder *r, bool wanted)
         return g;
     ls__graph_free(g);
     return NULL;
+}
+
+int ls__recorder_at(const ls__recorder *r)
+{
+    return r->failed_at ? r->failed_at : r->graph->calls + 1;
 }
 
 ls__graph *ls__recorder_graph(ls__recorder *r)

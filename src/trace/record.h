@@ -22,6 +22,9 @@ ls__graph *ls__recorder_close(ls__recorder *r, bool wanted);
 
 ls__graph *ls__recorder_graph(ls__recorder *r);
 
+/* The number of the call that comes next or, after an error, of the one that failed. */
+int ls__recorder_at(const ls__recorder *r);
+
 /* A symbol of the innermost frame that is the next input of the graph. */
 ls_tensor *ls__recorder_argument(ls__recorder *r, const ls__spec *spec, ls__device *device);
 

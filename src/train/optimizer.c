@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "dispatch/sink.h"
 #include "dispatch/tape.h"
 #include "ops/update.h"
 #include "ops/variable.h"
@@ -180,13 +181,27 @@ ls_status ls_set_rate(ls_optimizer *o, double rate)
     return st;
 }
 
+/* A number read while a step is traced would stay what it was. */
+static bool unknown_here(const char *who)
+{
+    if (!ls__sink_get())
+        return false;
+    ls__hint(ls__fail(LS_STATE, "%s: a replay has its own, not known while the step is traced", who),
+             "ask outside of the traced function");
+    return true;
+}
+
 double ls_rate(const ls_optimizer *o)
 {
+    if (unknown_here("ls_rate"))
+        return (double)NAN;
     return o ? *(const double *)ls__cell_data(o->rate) : (double)NAN;
 }
 
 int64_t ls_iterations(const ls_optimizer *o)
 {
+    if (unknown_here("ls_iterations"))
+        return 0;
     return o ? *(const int64_t *)ls__cell_data(o->iterations) : 0;
 }
 
