@@ -37,6 +37,19 @@ int64_t ls__chain_code(ls__fn fn)
     return code_of[fn];
 }
 
+const char *ls__chain_name(int64_t code)
+{
+    static const char *const names[LS__FN_COUNT] = {
+#define NAME(name, operands) [LS__FN_##name] = #name,
+        LS__FN_LIST(NAME)
+    };
+    int fn = function_of(code);
+    return code == LS__CHAIN_WHERE  ? "where"
+           : code == LS__CHAIN_CAST ? "cast"
+           : fn < 0                 ? "?"
+                                    : names[fn];
+}
+
 int ls__chain_operands(int64_t code)
 {
     if (code == LS__CHAIN_WHERE)

@@ -44,6 +44,9 @@ extern const ls_op ls__chain_row;
 /* The number of a function; 0 when it has none. */
 int64_t ls__chain_code(ls__fn fn);
 
+/* The name of the function of a code, "?" for a code that is none. */
+const char *ls__chain_name(int64_t code);
+
 /* How many operands the function of a code has; 0 for a code that is none. */
 int ls__chain_operands(int64_t code);
 

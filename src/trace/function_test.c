@@ -406,6 +406,27 @@ static void figures_and_dumps(void **state)
     ls_function_free(f);
 }
 
+static ls_value *scale_shift_relu(ls_value *v, void *user)
+{
+    (void)user;
+    ls_tensor *t = ls_mul(ls_item(v, 0), ls_item(v, 1));
+    return ls_tensors(2, (ls_tensor *[]){ ls_relu(ls_add(t, ls_item(v, 1))), t });
+}
+
+static void a_chain_can_be_read(void **state)
+{
+    (void)state;
+    ls_function *f = ls_trace(scale_shift_relu, NULL);
+    LS_FRAME {
+        ls_value *v = ls_tensors(2, (ls_tensor *[]){ numbers(3, 1), numbers(3, 1) });
+        first_of(ls_function_call(f, v));
+        const char *text = ls_function_dump(f, LS_DUMP_TEXT, true);
+        if (!strstr(text, "{2 = mul 1 0; 3 = add 2 0; 4 = relu 3 -> 2,4}"))
+            fail_msg("%s", text);
+    }
+    ls_function_free(f);
+}
+
 static ls_value *takes_log(ls_value *v, void *user)
 {
     (void)user;
@@ -449,6 +470,7 @@ int main(void)
         cmocka_unit_test_setup(a_tape_outside_sees_through, clean),
         cmocka_unit_test_setup(functions_nest, clean),
         cmocka_unit_test_setup(figures_and_dumps, clean),
+        cmocka_unit_test_setup(a_chain_can_be_read, clean),
         cmocka_unit_test_setup(numbers_are_checked_in_replays_too, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void print_node(ls__buffer *b, const ls__graph *g, const ls__numbers *n,
     ls__buffer_name(b, node->op->name);
     if (node->op->attrs) {
         ls__buffer_print(b, "\\n");
-        ls__buffer_attrs(b, node->op, node->attrs);
+        ls__buffer_attrs(b, node);
     }
     ls__buffer_print(b, "\\n#%d\", shape=box%s];\n", node->where,
                      ls__node_has_effect(node) ? ", style=filled, fillcolor=orange" : "");

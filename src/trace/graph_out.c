@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bf16.h"
+#include "ops/fused_chain.h"
 
 /* Elements of a constant that are shown. */
 #define SHOWN 6
@@ -108,12 +109,29 @@ static void print_attr(ls__buffer *b, const ls_attr *a, const void *attrs)
     }
 }
 
-void ls__buffer_attrs(ls__buffer *b, const ls_op *op, const void *attrs)
+/* The program of a chain: "2 = mul 0 1; 3 = relu 2 -> 3". Inputs are numbered first. */
+static void print_chain(ls__buffer *b, const ls__chain_attrs *attrs, int n_inputs)
 {
-    for (const ls_attr *a = op->attrs; a && a->kind != LS_ATTR_KIND_END; a++) {
-        if (a != op->attrs)
+    for (int k = 0; k < LS__CHAIN_STEPS && attrs->step[k].count > 0; k++) {
+        const ls_ints *step = &attrs->step[k];
+        ls__buffer_print(b, "%s%d = %s", k ? "; " : "", n_inputs + k, ls__chain_name(step->at[0]));
+        for (int64_t i = 3; i < step->count; i++)
+            ls__buffer_print(b, " %lld", (long long)step->at[i]);
+    }
+    for (int64_t i = 0; i < attrs->outs.count; i++)
+        ls__buffer_print(b, i ? ",%lld" : " -> %lld", (long long)(n_inputs + attrs->outs.at[i]));
+}
+
+void ls__buffer_attrs(ls__buffer *b, const ls__node *node)
+{
+    if (node->op == &ls__chain_row) {
+        print_chain(b, node->attrs, node->n_inputs);
+        return;
+    }
+    for (const ls_attr *a = node->op->attrs; a && a->kind != LS_ATTR_KIND_END; a++) {
+        if (a != node->op->attrs)
             ls__buffer_print(b, " ");
-        print_attr(b, a, attrs);
+        print_attr(b, a, node->attrs);
     }
 }
 

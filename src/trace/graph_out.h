@@ -26,7 +26,7 @@ void ls__buffer_f64(ls__buffer *b, double value);
 void ls__buffer_f32(ls__buffer *b, float value);
 
 /* The attributes as "axis 1 keep 0", nothing for a row without any. */
-void ls__buffer_attrs(ls__buffer *b, const ls_op *op, const void *attrs);
+void ls__buffer_attrs(ls__buffer *b, const ls__node *node);
 
 /* The contents and a NUL, which is not counted; NULL (error recorded) when memory
  * ran out on the way. The buffer is empty afterwards. */

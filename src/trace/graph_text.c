@@ -91,7 +91,7 @@ static void print_node(ls__buffer *b, const ls__graph *g, const ls__numbers *n,
         ls__buffer_print(b, " c%d", node->cells[i]);
     if (node->op->attrs) {
         ls__buffer_print(b, " {");
-        ls__buffer_attrs(b, node->op, node->attrs);
+        ls__buffer_attrs(b, node);
         ls__buffer_print(b, "}");
     }
     if (node->op->flags & LS_OP_DRAWS)
