@@ -19,8 +19,9 @@
 #include "trace/pass.h"
 #include "train/models/models.h"
 
-/* Reference kernels take minutes over the large models: there, none and all must do. */
-#ifdef LS_HAVE_DNNL
+/* Reference kernels and sanitizers take minutes over the large models: there, none and
+ * all must do. */
+#if defined(LS_HAVE_DNNL) && !defined(__SANITIZE_ADDRESS__)
 #define FAST true
 #else
 #define FAST false
