@@ -186,9 +186,12 @@ static ls_status check_arguments(const ls_function *f, const ls_value *arguments
     if (!f || !arguments)
         return ls__fail(LS_INVALID, "ls_function_call: the %s NULL",
                         f ? "arguments are" : "function is");
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
     int n = ls_leaf_count(arguments);
     ls_tensor **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
     ls_status st = leaves ? ls_flatten(arguments, leaves) : LS_NO_MEMORY;
+    st = ls__error_scope_close(&scope, st, "ls_function_call: the arguments of '%s'", f->name);
     for (int i = 0; i < n && !st; i++) {
         st = ls__check_tensor(f->name, "an argument", leaves[i]);
         if (!st)

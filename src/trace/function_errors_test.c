@@ -401,6 +401,18 @@ static void a_step_may_free_its_function(void **state)
     }
 }
 
+static void arguments_whose_frame_has_closed(void **state)
+{
+    (void)state;
+    ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), double_it, NULL);
+    ls_value *gone;
+    LS_FRAME gone = one(numbers(2, 1));
+    LS_FRAME assert_null(ls_function_call(f, gone));
+    assert_non_null(strstr(ls_error_text(), "the arguments of 'my_step'"));
+    failed(LS_INVALID);
+    ls_function_free(f);
+}
+
 static void a_symbol_is_no_argument(void **state)
 {
     (void)state;
@@ -563,6 +575,7 @@ int main(void)
         cmocka_unit_test_setup(an_error_left_unread_fails_it, clean),
         cmocka_unit_test_setup(numbers_of_a_replay_are_not_known, clean),
         cmocka_unit_test_setup(a_step_may_free_its_function, clean),
+        cmocka_unit_test_setup(arguments_whose_frame_has_closed, clean),
         cmocka_unit_test_setup(a_symbol_is_no_argument, clean),
         cmocka_unit_test_setup(a_row_is_not_known_by_its_name, clean),
         cmocka_unit_test_setup(a_users_rule_sees_the_shape_it_was_called_with, clean),
