@@ -184,9 +184,6 @@ ls_status ls__instance_unshare(ls__instance *i)
 
 ls_status ls__instance_begin(ls__instance *i, const void *const *inputs)
 {
-    ls_status st = ls__instance_unshare(i);
-    if (st)
-        return st;
     for (int k = 0; k < i->plan->graph->n_inputs; k++)
         i->inputs[k] = inputs[k];
     for (int k = 0; k < i->n_patches; k++)

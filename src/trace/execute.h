@@ -4,6 +4,7 @@
  * loop over kernels; nothing is allocated and nothing locked.
  *
  *     ls__instance_open(plan, cells, &instance);        // cells NULL: those it was traced with
+ *     st = ls__instance_unshare(instance);              // then take the inputs' addresses
  *     st = ls__instance_begin(instance, inputs);
  *     while (!st && (st = ls__instance_run(instance, &at)) == LS_OK && at >= 0)
  *         ... all replicas meet at instruction `at`: whoever drives them does what it
@@ -26,8 +27,8 @@ ls_status ls__instance_open(const ls__plan *plan, ls__cell *const *cells, ls__in
 void ls__instance_close(ls__instance *i);
 
 /* Snapshots that the program outside still holds of cells the step writes are copied out,
- * so that writes cannot fail. Begin does it; whoever has inputs that may be such snapshots
- * does it before, for their memory moves. */
+ * so that writes cannot fail. Before the addresses of inputs are taken: one may be such a
+ * snapshot, and its memory moves. */
 ls_status ls__instance_unshare(ls__instance *i);
 
 /* `inputs`: the memory of each input of the graph, which stays as it is until end. Takes the

@@ -250,6 +250,31 @@ static void packed_again_when_the_version_changes(void **state)
     }
 }
 
+static void a_constant_is_packed_once(void **state)
+{
+    (void)state;
+    ls__graph *g = ls__graph_new("t");
+    ls__storage *s = ls__storage_new("test", 12);
+    memcpy(s->data, (float[]){ 7, 8, 9 }, 12);
+    int x = ls__graph_input(g, &vector), weights = ls__graph_constant(g, &vector, s);
+    ls__storage_unref(s);
+    g->calls++;
+    int packed = ls__graph_call(g, NULL, &pack_row, NULL, 1, &weights)->outputs[0];
+    ls__graph_output(g, add_call(g, "add", NULL, 2, (int[]){ packed, x }));
+    ls__plan *plan = plan_of(g, NULL);
+    ls__instance *i;
+    const float one[3] = { 1, 1, 1 };
+    assert_int_equal(ls__instance_open(plan, NULL, &i), LS_OK);
+    packings = 0;
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(run_once(i, (const void *[]){ one }), LS_OK);
+        assert_float_equal(*(const float *)ls__instance_output(i, 0), 8, 0);
+    }
+    assert_int_equal(packings, 1);
+    ls__instance_close(i);
+    ls__plan_free(plan);
+}
+
 /* ---- replicas that meet ------------------------------------------------------------------------------ */
 
 static const ls_op meet_row = { .size = sizeof(ls_op),
@@ -463,6 +488,7 @@ int main(void)
         cmocka_unit_test_setup(only_what_can_fail_later_is_saved, clean),
         cmocka_unit_test_setup(bf16_is_widened_once, clean),
         cmocka_unit_test_setup(packed_again_when_the_version_changes, clean),
+        cmocka_unit_test_setup(a_constant_is_packed_once, clean),
         cmocka_unit_test_setup(replicas_meet, clean),
         cmocka_unit_test_setup(a_cancelled_replica_undoes_its_writes, clean),
         cmocka_unit_test_setup(an_error_of_a_meeting_says_where, clean),

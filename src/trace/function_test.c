@@ -1,45 +1,9 @@
 /* Traced functions, as a user meets them. */
 #include <lockstep.h>
 
-#include "tensor/test_support.h"
-
-static ls_tensor *numbers(int64_t n, float first)
-{
-    float data[64];
-    for (int64_t i = 0; i < n; i++)
-        data[i] = first + (float)i;
-    return ls_from(LS_F32, 1, &n, data);
-}
-
-static float at(const ls_tensor *t, int64_t i)
-{
-    float data[64];
-    assert_true(ls_count(t) <= 64);
-    assert_int_equal(ls_copy_out(t, data, sizeof *data * (size_t)ls_count(t)), LS_OK);
-    return data[i];
-}
-
-static float first_of(const ls_value *v)
-{
-    if (!v)
-        fail_msg("%s", ls_error_report());
-    return at(ls_item(v, 0), 0);
-}
-
-static ls_value *one(ls_tensor *t)
-{
-    return ls_tensors(1, &t);
-}
+#include "trace/function_test_support.h"
 
 /* ---- the C function runs once, the step every time ----------------------------------- */
-
-static ls_value *double_it(ls_value *v, void *user)
-{
-    if (user)
-        ++*(int *)user;
-    ls_tensor *x = ls_item(v, 0);
-    return one(ls_add(x, x));
-}
 
 static void traced_once_per_signature(void **state)
 {
@@ -166,11 +130,6 @@ static void sparse_tensors_cross(void **state)
 }
 
 /* ---- variables ------------------------------------------------------------------------------ */
-
-typedef struct model {
-    ls_variable *w;
-    ls_optimizer *sgd;
-} model;
 
 static ls_value *count_up(ls_value *v, void *user)
 {
