@@ -23,7 +23,7 @@ train: data $(BUILD)/build.ninja ## train a small CNN on Fashion-MNIST
 	@ninja -C $(BUILD) lockstep examples/fashion_cnn
 	@$(BUILD)/examples/fashion_cnn
 
-test: ## the whole proof: release, sanitizers, clang, no optional library
+test: ## the whole proof: release, sanitizers (addresses, threads), clang, no optional library
 	$(deps) build data test
 	@tools/run-tests
 

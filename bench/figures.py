@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What traced functions promise, against what this run measured: figures.py FILE...
+"""What traced functions and strategies promise, against what this run measured: figures.py FILE...
 
-Reads the JSON lines of bench/traced.c and of its peer; several lines of one case are rounds, of
+Reads the JSON lines of bench/traced.c, bench/strategy.c and their peers; several lines of one case are rounds, of
 which the median counts.
 """
 import json
@@ -39,8 +39,7 @@ def figure(text, value, target, met):
         print(f"{text}: {value:.3g} (target {target}{'' if met(value) else ', MISSED'})")
 
 
-def main(paths):
-    lines = read(paths)
+def traced(lines):
     step = {"bench": "traced_step", "model": "cnn", "batch": 64, "threads": 1}
     ours = pick(lines, "images_per_second", **step)
     theirs = pick(lines, "images_per_second", "tensorflow", **step)
@@ -56,6 +55,22 @@ def main(paths):
            lambda v: v == 0)
     figure("resident KiB more after 1,000 replays than after 100", growth(lines, "resident_kib"),
            "at most 256", lambda v: v <= 256)
+
+
+def strategies(lines):
+    for bench, way, text, most in (
+            ("empty_run", "eager", "eager run of an empty step", 30),
+            ("empty_run", "traced", "traced run of an empty step", 10),
+            ("scalar_all_reduce", "traced", "all-reduce of a number in a traced step", 3)):
+        figure(f"{text}, 2 replicas, us",
+               pick(lines, "us", bench=bench, way=way, replicas=2, devices=2), f"under {most}",
+               lambda v, most=most: v < most)
+
+
+def main(paths):
+    lines = read(paths)
+    traced(lines)
+    strategies(lines)
     return 0
 
 

@@ -6,8 +6,7 @@
  *
  *     traced [-s SECONDS] [WHAT...]   WHAT: a model's name, adds, arena or memory; all
  *
- * Eager and traced are timed by turns, in windows of SECONDS (0.4), so that a busy
- * neighbour hits both alike; the medians count.
+ * Eager and traced are timed by turns (turns.h), in windows of SECONDS (0.4).
  */
 #include <lockstep.h>
 #include <lockstep/function.h>
@@ -18,12 +17,10 @@
 #include <unistd.h>
 
 #include "kernels/threads.h"
-#include "measure.h"
 #include "train/models/models.h"
+#include "turns.h"
 
-enum { ROUNDS = 7, ADDS = 1000 };
-
-static double window = 0.4; /* seconds */
+enum { ADDS = 1000 };
 
 /* Ends the program when something is NULL that must not be. */
 static void *must(void *made)
@@ -33,41 +30,6 @@ static void *must(void *made)
         exit(1);
     }
     return made;
-}
-
-/* ---- timing -------------------------------------------------------------------------- */
-
-/* Something to be called again and again, a frame a call. */
-typedef struct job {
-    void (*call)(void *);
-    void *user;
-    int turns; /* calls in a window */
-    double took[ROUNDS];
-} job;
-
-static double seconds_each(job *j)
-{
-    double start = now();
-    for (int i = 0; i < j->turns; i++)
-        LS_FRAME
-            j->call(j->user);
-    return (now() - start) / j->turns;
-}
-
-/* Times jobs by turns; leaves in each one's took[0] the median seconds of a call. */
-static void time_by_turns(int n, job *jobs)
-{
-    for (int i = 0; i < n; i++) {
-        jobs[i].turns = 2; /* the first traces, or makes oneDNN's primitives */
-        seconds_each(&jobs[i]);
-        double each = seconds_each(&jobs[i]);
-        jobs[i].turns = each < window ? (int)(window / each) : 1;
-    }
-    for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < n; i++)
-            jobs[i].took[round] = seconds_each(&jobs[i]);
-    for (int i = 0; i < n; i++)
-        jobs[i].took[0] = median(jobs[i].took, ROUNDS);
 }
 
 /* ---- models -------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "tensor/journal.h"
 #include "tensor/storage.h"
 
 static long countdown = -1; /* allocations until one fails; -1: none will */
@@ -139,8 +140,8 @@ static size_t memory(void)
 
 /* Lets allocation `n` of a step fail; false when the step has no so many. With
  * `fresh`, the optimizer has yet to make its slots, and a traced step has yet to be
- * traced. */
-static bool one_failure(long n, bool fresh, bool traced)
+ * traced. `journaled`: what is written is saved before, which allocates, too. */
+static bool one_failure(long n, bool fresh, bool traced, bool journaled)
 {
     size_t before = memory();
     model m = make();
@@ -150,10 +151,15 @@ static bool one_failure(long n, bool fresh, bool traced)
         assert_int_equal(step(&m), LS_OK);
     snapshot then = look(&m);
     empty_stocks();
+    ls__journal journal;
+    ls__journal_open(&journal, NULL);
+    ls__journal_use(journaled ? &journal : NULL);
     failed_one = false;
     countdown = n;
     ls_status st = step(&m);
     countdown = -1;
+    ls__journal_use(NULL);
+    ls__journal_commit(&journal);
     if (failed_one) {
         if (st != LS_NO_MEMORY || ls_error() != LS_NO_MEMORY)
             fail_msg("allocation %ld: %s, '%s'", n, ls_status_name(st), ls_error_text());
@@ -170,17 +176,27 @@ static bool one_failure(long n, bool fresh, bool traced)
     return failed_one;
 }
 
-static void every_allocation_may_fail(void **state)
+static void fail_all(bool journaled, long least[2][2])
 {
-    (void)state;
-    static const long least[2][2] = { { 20, 20 }, { 2, 60 } }; /* [traced][fresh]: at work */
     for (int traced = 0; traced < 2; traced++)
         for (int fresh = 0; fresh < 2; fresh++) {
             long n = 0;
-            while (one_failure(n, fresh, traced))
+            while (one_failure(n, fresh, traced, journaled))
                 n++;
             assert_true(n > least[traced][fresh]);
         }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_all(false, (long[2][2]){ { 20, 20 }, { 2, 60 } }); /* [traced][fresh]: at work */
+}
+
+static void every_allocation_may_fail_in_a_journal(void **state)
+{
+    (void)state;
+    fail_all(true, (long[2][2]){ { 30, 30 }, { 12, 70 } });
 }
 
 int main(void)
@@ -192,6 +208,9 @@ int main(void)
         step(&m);
         unmake(&m);
     }
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_allocation_may_fail) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_allocation_may_fail_in_a_journal),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

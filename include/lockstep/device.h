@@ -8,11 +8,14 @@
  *
  *     /cpu:1  cpu:1  CPU:1  /device:CPU:1  /job:localhost/replica:0/task:0/device:CPU:1
  *
- * Numbers run from 0 to 65535; "/cpu" is "/cpu:0". There are as many CPU devices as you name: device N sits on usable core N
- * modulo their number (cgroup quotas and cpusets count), so devices may
- * outnumber cores.
+ * Numbers run from 0 to 65535; "/cpu" is "/cpu:0". There are as many CPU devices as
+ * you name: device N sits on usable core N modulo their number (cgroup quotas and
+ * cpusets count), so devices may outnumber cores.
  *
  *     LS_DEVICE("/cpu:1") x = ls_zeros(LS_F32, LS_DIMS(8));   // made there
+ *
+ * Maths runs on the calling thread. Its inputs may be on different CPU devices, which share
+ * the host's memory; the result is on the first one's.
  */
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H

@@ -16,6 +16,9 @@
  *
  * A value belongs to the innermost frame, like a tensor, and never changes. A
  * dict is ordered by key, whatever order its entries were given in.
+ *
+ * A leaf may be distributed: it then holds one tensor for each replica of a strategy
+ * (strategy.h). ls_spread_of tells, ls_select gives the value as one replica sees it.
  */
 #ifndef LOCKSTEP_VALUE_H
 #define LOCKSTEP_VALUE_H
@@ -47,7 +50,9 @@ LS_API const char *ls_key(const ls_value *v, int index);
 /* The entry of a dict under `key`; LS_NOT_FOUND names the keys there are. */
 LS_API ls_value *ls_get(const ls_value *v, const char *key);
 
-/* The tensor of a leaf, and the tensor of the leaf that is entry i. */
+/* The tensor of a leaf, and the tensor of the leaf that is entry i. A leaf with a tensor for
+ * each replica has none of its own, nor has a variable: LS_INVALID (also for ls_flatten and
+ * ls_pack). */
 LS_API ls_tensor *ls_leaf_tensor(const ls_value *v);
 LS_API ls_tensor *ls_item(const ls_value *v, int index);
 
@@ -61,6 +66,20 @@ LS_API ls_value *ls_pack(const ls_value *structure, int count, ls_tensor *const 
 /* LS_OK when both have the same structure; else LS_INVALID with a text that
  * says where they part. */
 LS_API ls_status ls_same_structure(const ls_value *a, const ls_value *b);
+
+/* ---- distributed values ------------------------------------------------------------ */
+
+/* What a value is to replicas: the same tensor for all, one for each, or one for each with
+ * the same contents; LS_MIXED is a nest with leaves of several kinds. A nest without leaves is
+ * plain. */
+typedef enum ls_spread { LS_PLAIN = 1, LS_PER_REPLICA, LS_MIRRORED, LS_MIXED } ls_spread;
+LS_API ls_spread ls_spread_of(const ls_value *v);
+
+/* How many components its distributed leaves have; 1 when it has none. */
+LS_API int ls_components(const ls_value *v);
+
+/* The value as replica `i` sees it: plain throughout. */
+LS_API ls_value *ls_select(const ls_value *v, int i);
 
 /* As ls_hand_up, ls_keep and ls_drop, for a value with all that is in it. */
 LS_API ls_value *ls_value_hand_up(ls_value *v);

@@ -8,16 +8,7 @@
 #include "dispatch/sink.h"
 #include "tensor/convert.h"
 
-typedef struct draw_context {
-    uint64_t seed;
-    int64_t replica;
-    int64_t step;
-    uint64_t draws;        /* in this step */
-    uint64_t initialisers; /* since the seed was set */
-    bool initialising;
-} draw_context;
-
-static _Thread_local draw_context draws;
+static _Thread_local ls__draw_state draws;
 static _Thread_local ls_numerics checking;
 
 /* A replay draws with the seed and the step of its caller: setting them in a traced step
@@ -35,7 +26,7 @@ void ls_random_seed(uint64_t seed)
 {
     if (refused_here("ls_random_seed"))
         return;
-    draws = (draw_context){ .seed = seed, .replica = draws.replica };
+    draws = (ls__draw_state){ .seed = seed, .replica = draws.replica };
 }
 
 void ls_random_step(int64_t step)
@@ -44,6 +35,16 @@ void ls_random_step(int64_t step)
         return;
     draws.step = step;
     draws.draws = 0;
+}
+
+void ls__draws_get(ls__draw_state *out)
+{
+    *out = draws;
+}
+
+void ls__draws_set(const ls__draw_state *in)
+{
+    draws = *in;
 }
 
 void ls__next_draw(ls__draw *out)
@@ -83,6 +84,20 @@ bool ls__draw_initialisers(bool on)
 {
     bool before = draws.initialising;
     draws.initialising = on;
+    return before;
+}
+
+static _Thread_local bool one_of_many;
+
+bool ls__is_one_of_many(void)
+{
+    return one_of_many;
+}
+
+bool ls__set_one_of_many(bool is)
+{
+    bool before = one_of_many;
+    one_of_many = is;
     return before;
 }
 

@@ -11,6 +11,20 @@
 #include "base/philox.h"
 #include "dispatch/call.h"
 
+/* Where this thread's draws are counted. */
+typedef struct ls__draw_state {
+    uint64_t seed;
+    int64_t replica;
+    int64_t step;
+    uint64_t draws;        /* in this step */
+    uint64_t initialisers; /* since the seed was set */
+    bool initialising;
+} ls__draw_state;
+
+/* All of it, for who runs a step of another thread, or undoes one. */
+void ls__draws_get(ls__draw_state *out);
+void ls__draws_set(const ls__draw_state *in);
+
 /* The next draw of this step. */
 void ls__next_draw(ls__draw *out);
 
@@ -26,6 +40,11 @@ void ls__give_back_draws(const ls__draw *first); /* the step failed: it never dr
 
 /* What a trace depends on beside its arguments: the replica that this thread hosts. */
 int64_t ls__replica(void);
+
+/* Whether this thread hosts one of several replicas: others may be at the same code, at the same
+ * time. Set returns what was set before. */
+bool ls__is_one_of_many(void);
+bool ls__set_one_of_many(bool is);
 
 ls_numerics ls__numerics(void);
 

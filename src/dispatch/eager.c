@@ -102,7 +102,7 @@ static ls_status check_input(const ls_op *op, int i, const ls_tensor *t, const l
         snprintf(argument, sizeof argument, "input %d", i);
         return ls__check_tensor(op->name, argument, t);
     }
-    if (t->device != first->device)
+    if (t->device->table != first->device->table) /* devices of one kind share memory */
         return ls__hint(ls__fail(LS_INVALID, "%s: input 0 is on %s, input %d on %s", op->name,
                                  first->device->name, i, t->device->name),
                         "bring them together with ls_copy_to");
@@ -293,6 +293,15 @@ static ls_status check_row(const ls_op *op, int n_inputs, int n_cells, const voi
     return op->attrs ? check_lists(op, attrs) : LS_OK;
 }
 
+static ls_status record(ls__sink *sink, const ls_call *c, const arrays *a, ls_tensor **out)
+{
+    if (sink->crowded && c->op->flags & LS_OP_DRAWS)
+        return ls__hint(ls__fail(LS_UNSUPPORTED, "%s: a random draw in a run that is part of a traced "
+                                                 "function", c->op->name),
+                        "trace the replicas' function itself, and call ls_run with it");
+    return sink->record(sink, c, a->inputs, out);
+}
+
 static ls_status run_now(ls_call *c, arrays *a, ls_tensor **out)
 {
     if (c->op->flags & LS_OP_DRAWS)
@@ -327,7 +336,7 @@ ls_status ls__call_all(const ls_op *op, const void *attrs, int n_inputs, ls_tens
         return LS_NO_MEMORY;
     ls__sink *sink = ls__sink_get();
     if (sink && is_recorded(&c, &a))
-        st = sink->record(sink, &c, a.inputs, out->at);
+        st = record(sink, &c, &a, out->at);
     else
         st = run_now(&c, &a, out->at);
     if (!st && op->gradient && ls__tape_noting())

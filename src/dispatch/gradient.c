@@ -200,10 +200,10 @@ static bool on_path(const ls__note *note, const slots *values)
     return false;
 }
 
-static ls_status mark_paths(slots *values, size_t begin, size_t end)
+static ls_status mark_paths(const ls_tape *tape, slots *values, size_t begin, size_t end)
 {
     for (size_t n = begin; n < end; n++) {
-        ls__note note = ls__tape_get(n);
+        ls__note note = ls__tape_get(tape, n);
         if (!on_path(&note, values))
             continue;
         for (int i = 0; i < note.n_outputs; i++) {
@@ -273,10 +273,11 @@ static bool is_asked(uint64_t id, int n_xs, ls_tensor *const *xs)
     return false;
 }
 
-static ls_status backward(slots *values, size_t begin, size_t end, int n_xs, ls_tensor *const *xs)
+static ls_status backward(const ls_tape *tape, slots *values, size_t begin, size_t end, int n_xs,
+                          ls_tensor *const *xs)
 {
     for (size_t n = end; n-- > begin;) {
-        ls__note note = ls__tape_get(n);
+        ls__note note = ls__tape_get(tape, n);
         bool arrived = false;
         for (int i = 0; i < note.n_outputs; i++)
             arrived = arrived || slot_of(values, note.outputs[i]->id)->gradient;
@@ -360,11 +361,11 @@ ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor
     for (int i = 0; i < n_xs && !st; i++)
         st = slots_add(&values, xs[i]->id);
     if (!st)
-        st = mark_paths(&values, begin, end);
+        st = mark_paths(tape, &values, begin, end);
     if (!st)
         st = seed(&values, n_ys, ys, seeds);
     if (!st)
-        st = backward(&values, begin, end, n_xs, xs);
+        st = backward(tape, &values, begin, end, n_xs, xs);
     if (!st)
         st = collect(&values, n_xs, xs, out, connected ? connected : &unasked);
     slots_free(&values);

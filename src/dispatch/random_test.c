@@ -311,9 +311,47 @@ static void he_normal_has_its_spread(void **state)
         }
 }
 
+static void the_count_of_draws_is_taken_and_set(void **state)
+{
+    (void)state;
+    float first[N], second[N], again[N];
+    ls_random_seed(3);
+    ls_random_step(8);
+    draw(first);
+    ls__draw_state then, now;
+    ls__draws_get(&then);
+    assert_true(then.seed == 3 && then.step == 8 && then.draws == 1 && then.replica == 0);
+    assert_false(then.initialising);
+    draw(second);
+    ls_random_seed(4);
+    draw(again);
+    assert_false(same(second, again));
+    ls__draws_set(&then);
+    draw(again); /* as if nothing had been drawn since */
+    assert_true(same(second, again));
+
+    now = then;
+    now.replica = 5;
+    ls__draws_set(&now);
+    assert_int_equal(ls__replica(), 5);
+    draw(again);
+    assert_false(same(second, again));
+    now.initialising = true;
+    now.initialisers = 7;
+    ls__draws_set(&now);
+    ls__draw key;
+    ls__next_draw(&key);
+    assert_int_equal(key.ordinal, 7);
+    ls__draws_get(&now);
+    assert_int_equal(now.initialisers, 8);
+    then.replica = 0;
+    ls__draws_set(&then);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_count_of_draws_is_taken_and_set, clean),
         cmocka_unit_test_setup(philox_known_answers, clean),
         cmocka_unit_test_setup(keys_differ, clean),
         cmocka_unit_test_setup(same_place_same_bits, clean),

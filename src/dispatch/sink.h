@@ -11,6 +11,10 @@
 
 typedef struct ls__sink {
     uint64_t serial; /* what ls__storage.symbol of its symbols says */
+    /* Several replicas are at work in this one step (a run inside a traced function): whose the
+     * numbers of a draw would be could not be told when it is replayed. */
+    bool crowded;
+    int replica; /* whose calls these are, then; -1: nobody's in particular */
     /* Records a call whose specs are known; writes handles of the innermost frame to `out`. */
     ls_status (*record)(struct ls__sink *sink, const ls_call *c, ls_tensor *const *inputs,
                         ls_tensor **out);

@@ -1,8 +1,10 @@
 /*
  * Tapes. A thread has one log of calls; a tape is a range of it, so nested tapes
  * cost nothing and one tape can see the backward pass of another (or its own).
+ * A pause begins a log of its own, made when a tape is opened in it: tapes inside and
+ * outside of the pause never see each other's notes.
  *
- * Invariant: notes are kept while any tape of the thread exists; the log holds
+ * Invariant: notes are kept while any tape of the log exists; the log holds
  * handles of its own, so what it refers to outlives the frames the user closes.
  */
 #include "dispatch/tape.h"
@@ -21,20 +23,46 @@ typedef struct tape_log {
     size_t room;
     int tapes;  /* that exist */
     int noting; /* of those, how many still note */
+    int pauses; /* around the code it notes */
+    struct tape_log *outer;
 } tape_log;
 
-static _Thread_local tape_log the_log;
+static _Thread_local tape_log root;       /* outside of all pauses */
+static _Thread_local int pauses;          /* around the code that runs now */
+static _Thread_local tape_log *innermost; /* logs of the pauses we are in; the root is not listed */
 
 struct ls_tape {
-    const tape_log *owner; /* NULL once closed */
+    const tape_log *home; /* the root log of the thread it is of; NULL once closed */
+    tape_log *log;
     size_t begin;
     size_t end; /* when stopped */
     bool stopped;
 };
 
+/* The log of the code that runs now; NULL when no tape was opened in this pause. */
+static tape_log *current(void)
+{
+    if (pauses == 0)
+        return &root;
+    return innermost && innermost->pauses == pauses ? innermost : NULL;
+}
+
 bool ls__tape_noting(void)
 {
-    return the_log.noting > 0;
+    const tape_log *log = current();
+    return log && log->noting > 0;
+}
+
+int ls__tape_pause(void)
+{
+    return pauses++;
+}
+
+void ls__tape_resume(int before)
+{
+    pauses = before;
+    while (innermost && innermost->pauses > pauses) /* goes when its last tape closes */
+        innermost = innermost->outer;
 }
 
 static void forget_all(tape_log *log)
@@ -48,7 +76,32 @@ static void forget_all(tape_log *log)
     }
     ls__arena_clear(&log->arena);
     free(log->notes);
-    *log = (tape_log){ .notes = NULL };
+    if (log == &root) {
+        root = (tape_log){ .notes = NULL };
+        return;
+    }
+    for (tape_log **link = &innermost; *link; link = &(*link)->outer)
+        if (*link == log) {
+            *link = log->outer;
+            break;
+        }
+    free(log);
+}
+
+static tape_log *current_or_new(void)
+{
+    tape_log *log = current();
+    if (log)
+        return log;
+    log = calloc(1, sizeof *log);
+    if (!log) {
+        ls__fail_memory("tape", sizeof *log);
+        return NULL;
+    }
+    log->pauses = pauses;
+    log->outer = innermost;
+    innermost = log;
+    return log;
 }
 
 static ls_tensor *own_handle(tape_log *log, const ls_tensor *t)
@@ -91,10 +144,10 @@ static ls_status make_room(tape_log *log)
     return LS_OK;
 }
 
-ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs,
-                        ls_tensor *const *inputs, int n_outputs, ls_tensor *const *outputs)
+ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs, ls_tensor *const *inputs,
+                        int n_outputs, ls_tensor *const *outputs)
 {
-    tape_log *log = &the_log;
+    tape_log *log = current();
     ls_status st = make_room(log);
     if (st)
         return st;
@@ -121,12 +174,12 @@ ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs,
 static void close_tape(void *object)
 {
     ls_tape *tape = object;
-    if (!tape->owner)
+    if (!tape->home)
         return;
-    tape_log *log = &the_log;
+    tape_log *log = tape->log;
     if (!tape->stopped)
         log->noting--;
-    tape->owner = NULL;
+    tape->home = NULL;
     if (--log->tapes == 0)
         forget_all(log);
 }
@@ -134,11 +187,17 @@ static void close_tape(void *object)
 ls_tape *ls_tape_open(void)
 {
     ls_tape *tape = ls__frame_alloc(sizeof *tape);
-    if (!tape || ls__frame_on_close(close_tape, tape))
+    if (!tape)
         return NULL;
-    *tape = (ls_tape){ .owner = &the_log, .begin = the_log.count };
-    the_log.tapes++;
-    the_log.noting++;
+    *tape = (ls_tape){ .home = NULL };
+    if (ls__frame_on_close(close_tape, tape))
+        return NULL;
+    tape_log *log = current_or_new();
+    if (!log)
+        return NULL;
+    *tape = (ls_tape){ .home = &root, .log = log, .begin = log->count };
+    log->tapes++;
+    log->noting++;
     return tape;
 }
 
@@ -148,10 +207,10 @@ static ls_status usable(ls_tape *tape, const char *who)
         return ls_error_pending();
     if (!tape)
         return ls__fail(LS_INVALID, "%s: the tape is NULL", who);
-    if (!tape->owner)
+    if (!tape->home)
         return ls__hint(ls__fail(LS_STATE, "%s: the tape is closed", who),
                         "ask for gradients before ls_tape_close, in the frame that opened it");
-    if (tape->owner != &the_log)
+    if (tape->home != &root)
         return ls__fail(LS_STATE, "%s: the tape belongs to another thread", who);
     return LS_OK;
 }
@@ -162,8 +221,8 @@ ls_status ls_tape_stop(ls_tape *tape)
     if (st || tape->stopped)
         return st;
     tape->stopped = true;
-    tape->end = the_log.count;
-    the_log.noting--;
+    tape->end = tape->log->count;
+    tape->log->noting--;
     return LS_OK;
 }
 
@@ -181,11 +240,11 @@ ls_status ls__tape_range(ls_tape *tape, const char *who, size_t *begin, size_t *
     if (st)
         return st;
     *begin = tape->begin;
-    *end = tape->stopped ? tape->end : the_log.count;
+    *end = tape->stopped ? tape->end : tape->log->count;
     return LS_OK;
 }
 
-ls__note ls__tape_get(size_t index)
+ls__note ls__tape_get(const ls_tape *tape, size_t index)
 {
-    return the_log.notes[index];
+    return tape->log->notes[index];
 }

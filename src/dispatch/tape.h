@@ -10,7 +10,13 @@
 /* Whether any tape of this thread is noting. */
 bool ls__tape_noting(void);
 
-/* Notes one call. Only rows with a gradient need be noted. */
+/* From pause to resume, which takes what pause gave, tapes opened before note nothing on
+ * this thread; those opened in between note as usual, and nothing any more after it. Gradients
+ * can be asked of either at any time. Pauses nest. */
+int ls__tape_pause(void);
+void ls__tape_resume(int before);
+
+/* Notes one call, when a tape is noting. Only rows with a gradient need be noted. */
 ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs,
                         ls_tensor *const *inputs, int n_outputs, ls_tensor *const *outputs);
 
@@ -34,6 +40,6 @@ typedef struct ls__note {
 /* The notes a tape sees, as indices for ls__tape_get; LS_STATE when the tape is
  * not of this thread or has closed. */
 ls_status ls__tape_range(ls_tape *tape, const char *who, size_t *begin, size_t *end);
-ls__note ls__tape_get(size_t index);
+ls__note ls__tape_get(const ls_tape *tape, size_t index);
 
 #endif

@@ -16,6 +16,7 @@
     X(cast)                                                                                        \
     X(fused_chain)                                                                                 \
     X(reduce)                                                                                      \
+    X(replicas)                                                                                    \
     X(scan)                                                                                        \
     X(top_k)                                                                                       \
     X(matmul)                                                                                      \
@@ -43,7 +44,9 @@
     X(random)                                                                                      \
     X(dropout)                                                                                     \
     X(variable)                                                                                    \
+    X(scatter)                                                                                     \
     X(lower)                                                                                       \
+    X(meet)                                                                                        \
     X(update)                                                                                      \
     X(fused_update)
 

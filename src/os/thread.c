@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,15 @@ void ls__at_thread_end(void (*fn)(void))
     hooks[n_hooks++] = fn;
     pthread_once(&end_once, make_end_key);
     pthread_setspecific(end_key, &end_key); /* any non-NULL value arms the key */
+}
+
+uint64_t ls__thread_number(void)
+{
+    static _Atomic uint64_t last;
+    static _Thread_local uint64_t mine;
+    if (mine == 0)
+        mine = 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+    return mine;
 }
 
 _Static_assert(sizeof(pthread_once_t) == sizeof(ls__once) && PTHREAD_ONCE_INIT == 0,

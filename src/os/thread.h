@@ -5,6 +5,8 @@
 #ifndef LS__OS_THREAD_H
 #define LS__OS_THREAD_H
 
+#include <stdint.h>
+
 #include "base/status.h"
 
 typedef struct ls__worker ls__worker;
@@ -25,6 +27,9 @@ void ls__worker_stop(ls__worker *worker);
 /* Calls `fn` when the calling thread ends (not at the end of the process): once,
  * however often it is given; at most four functions a thread, the last first. */
 void ls__at_thread_end(void (*fn)(void));
+
+/* A number that no other thread of this process has or had; never 0. */
+uint64_t ls__thread_number(void);
 
 /* Calls `fn` in the first thread that comes; all return after it has. A flag starts
  * as zeros. */

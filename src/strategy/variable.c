@@ -1,15 +1,16 @@
 /*
- * Variables of one replica: a name and a cell.
+ * What a variable is: its cells, its components, and what can be asked of both. Making is in
+ * variable_make.c, reading and writing in variable_write.c.
  */
 #include "strategy/variable.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/status.h"
-#include "dispatch/sink.h"
-#include "ops/variable.h"
+#include "strategy/context.h"
+#include "strategy/strategy.h"
 #include "tensor/tensor.h"
+#include "tensor/value.h"
 
 ls_status ls__check_variable(const char *who, const ls_variable *v)
 {
@@ -21,59 +22,63 @@ ls_status ls__check_variable(const char *who, const ls_variable *v)
                     "ls_variable_new may have failed and its error been read");
 }
 
-ls_variable *ls_variable_new(const char *name, ls_tensor *initial, bool trainable)
+ls_status ls__check_variable_here(const char *who, const ls_variable *v)
 {
-    if (ls__check_tensor("ls_variable_new", "initial", initial))
-        return NULL;
-    if (!name || !name[0]) {
-        ls__fail(LS_INVALID, "ls_variable_new: a variable of %s without a name",
-                 ls_describe(initial));
-        return NULL;
-    }
-    if (initial->spec.dtype == LS_BYTES) {
-        ls__fail(LS_SHAPE, "ls_variable_new: '%s' of %s; variables hold numbers", name,
-                 ls_describe(initial));
-        return NULL;
-    }
-    if (initial->storage->symbol) {
-        ls__hint(ls__fail(LS_STATE, "ls_variable_new: the initial value of '%s' is not known while "
-                                    "the step is traced", name),
-                 "make variables before the step, or of values from outside it");
-        return NULL;
-    }
-    ls_variable *v = calloc(1, sizeof *v);
-    char *copy = strdup(name);
-    if (!v || !copy) {
-        ls__fail_memory("ls_variable_new", sizeof *v);
-        goto undo;
-    }
-    if (ls__cell_new(name, &initial->spec, &v->cell))
-        goto undo;
-    /* A variable made while a step is traced is made now, not by every replay. */
-    ls__sink *sink = ls__sink_set(NULL);
-    ls_status st = ls__cell_assign(v->cell, initial);
-    ls__sink_set(sink);
-    if (st)
-        goto undo_cell;
-    v->name = copy;
-    v->trainable = trainable;
-    return v;
-undo_cell:
-    ls__cell_unref(v->cell);
-undo:
-    free(copy);
-    free(v);
-    return NULL;
+    ls_status st = ls__check_variable(who, v);
+    const ls__mode *mode = ls__mode_now();
+    if (st || !v->strategy || !mode || mode->strategy == v->strategy)
+        return st;
+    char what[160];
+    snprintf(what, sizeof what, "variable '%s'", v->name);
+    return ls__check_mixing(who, what, v->strategy);
 }
 
-void ls_variable_free(ls_variable *v)
+bool ls__has_own_cells(const ls_variable *v)
 {
-    if (!v)
-        return;
-    ls__cell_unref(v->cell);
-    free(v->name);
-    free(v);
+    return v->strategy && (v->synchronization == LS_SYNC_ON_READ || v->local_writes);
 }
+
+ls__cell *ls__variable_cell(const ls_variable *v, int replica)
+{
+    return v->cells[v->n_cells > 1 ? replica : 0];
+}
+
+ls_status ls__shared_cell(const char *who, const ls_variable *v, ls__cell **out)
+{
+    if (ls__has_own_cells(v))
+        return ls__hint(ls__fail(LS_UNSUPPORTED,
+                                 "%s: every replica has its own copy of variable "
+                                 "'%s' (%s)",
+                                 who, v->name,
+                                 v->local_writes ? ".local_writes" : "LS_SYNC_ON_READ"),
+                        "variables to be trained are LS_SYNC_ON_WRITE, without .local_writes");
+    *out = v->cells[0];
+    return LS_OK;
+}
+
+ls_tensor *ls__here(const ls_tensor *t)
+{
+    ls_tensor *here = t ? ls__same_value(t) : NULL;
+    if (here)
+        here->device = ls__device_current();
+    return here;
+}
+
+ls_reduce_op ls__reduce_op_of(ls_aggregation aggregation)
+{
+    switch (aggregation) {
+    case LS_AGGREGATE_SUM:
+        return LS_SUM;
+    case LS_AGGREGATE_MEAN:
+        return LS_MEAN;
+    case LS_AGGREGATE_ONLY_FIRST:
+        return LS_ONLY_FIRST;
+    default:
+        return (ls_reduce_op)0;
+    }
+}
+
+/* ---- asking ------------------------------------------------------------------------------- */
 
 const char *ls_variable_name(const ls_variable *v)
 {
@@ -82,47 +87,67 @@ const char *ls_variable_name(const ls_variable *v)
 
 bool ls_variable_trainable(const ls_variable *v)
 {
-    return v && v->trainable;
+    return v && (v->container ? v->container : v)->trainable;
 }
 
 void ls_variable_set_trainable(ls_variable *v, bool trainable)
 {
     if (v)
-        v->trainable = trainable;
+        (v->container ? v->container : v)->trainable = trainable;
 }
 
-ls_tensor *ls_read(ls_variable *v)
+ls_synchronization ls_variable_synchronization(const ls_variable *v)
 {
-    return ls__check_variable("ls_read", v) ? NULL : ls__cell_read_op(v->cell);
+    return v ? v->synchronization : (ls_synchronization)0;
 }
 
-/* An error of a write names the variable, not only its shape. */
-static ls_status write(const char *who, ls_variable *v, ls_tensor *value,
-                       ls_status (*fn)(ls__cell *, ls_tensor *))
+ls_aggregation ls_variable_aggregation(const ls_variable *v)
 {
-    ls_status st = ls__check_variable(who, v);
-    if (st)
-        return st;
-    ls__error_scope scope;
-    ls__error_scope_open(&scope);
-    if (!value && scope.outer.status) { /* passed on, not replaced */
-        ls__error_put(&scope.outer);
-        return scope.outer.status;
+    return v ? v->aggregation : LS_AGGREGATE_NONE;
+}
+
+ls_strategy *ls_variable_strategy(const ls_variable *v)
+{
+    if (!v)
+        return NULL;
+    return v->strategy ? v->strategy : ls_default_strategy();
+}
+
+int ls_variable_components(const ls_variable *v)
+{
+    return v ? v->n_components : 0;
+}
+
+ls_variable *ls_variable_component(ls_variable *v, int replica)
+{
+    if (ls__check_variable("ls_variable_component", v))
+        return NULL;
+    if (replica < 0 || replica >= v->n_components) {
+        ls__hint(ls__fail(LS_INVALID, "ls_variable_component: component %d of variable '%s'",
+                          replica, v->name),
+                 v->n_components > 1 ? "components run from 0 to %d" : "it has component %d alone",
+                 v->n_components - 1);
+        return NULL;
     }
-    return ls__error_scope_close(&scope, fn(v->cell, value), "%s: variable '%s'", who, v->name);
+    return v->components ? &v->components[replica] : v;
 }
 
-ls_status ls_assign(ls_variable *v, ls_tensor *value)
+ls_variable *ls_value_container(ls_variable *component)
 {
-    return write("ls_assign", v, value, ls__cell_assign);
+    return component && component->container ? component->container : component;
 }
 
-ls_status ls_assign_add(ls_variable *v, ls_tensor *value)
+ls_value *ls_variable_leaf(ls_variable *v)
 {
-    return write("ls_assign_add", v, value, ls__cell_assign_add);
+    return ls__check_variable("ls_variable_leaf", v) ? NULL : ls__object_leaf(v, "variable");
 }
 
-ls_status ls_assign_sub(ls_variable *v, ls_tensor *value)
+ls_variable *ls_leaf_variable(const ls_value *leaf)
 {
-    return write("ls_assign_sub", v, value, ls__cell_assign_sub);
+    ls_variable *v = leaf && ls_kind_of(leaf) == LS_LEAF ? ls__leaf_object(leaf) : NULL;
+    if (!v && !ls_error_pending())
+        ls__hint(ls__fail(LS_INVALID, "ls_leaf_variable: %s",
+                          leaf ? "the value is no variable" : "the leaf is NULL"),
+                 "ls_variable_leaf makes such leaves");
+    return v;
 }

@@ -1,4 +1,8 @@
-/* The inside of a variable: its cell. */
+/*
+ * The inside of a variable: components onto cells (DESIGN rule D). An ON_WRITE variable has
+ * one cell per memory space, that is one; an ON_READ one, or one with local writes, has a cell per
+ * replica. Whatever writes runs once per cell.
+ */
 #ifndef LS__STRATEGY_VARIABLE_H
 #define LS__STRATEGY_VARIABLE_H
 
@@ -9,10 +13,62 @@
 struct ls_variable {
     char *name;
     bool trainable;
-    ls__cell *cell;
+    ls_synchronization synchronization;
+    ls_aggregation aggregation;
+    bool local_writes;
+    ls_strategy
+        *strategy; /* one reference (none in a component); NULL: made outside of any scope */
+    int n_cells;   /* 1, or one per replica */
+    ls__cell **cells;
+    int n_components;               /* V; 1 without a strategy: itself */
+    struct ls_variable *components; /* V handles; NULL in a component and without a strategy */
+    struct ls_variable *container;  /* of a component: the variable it belongs to */
+    int replica;                    /* of a component */
 };
 
 /* LS_OK when `v` can be used; else the pending error or LS_INVALID. */
 ls_status ls__check_variable(const char *who, const ls_variable *v);
+
+/* The same, and LS_STATE when another strategy than the variable's is active here. */
+ls_status ls__check_variable_here(const char *who, const ls_variable *v);
+
+/* Whether every replica has a cell of its own, even if there is but one replica. */
+bool ls__has_own_cells(const ls_variable *v);
+
+/* The cell that replica `replica` reads (any number when there is one cell). */
+ls__cell *ls__variable_cell(const ls_variable *v, int replica);
+
+/* For optimizers: the one cell of a variable that all replicas share. LS_UNSUPPORTED when each
+ * has its own. */
+ls_status ls__shared_cell(const char *who, const ls_variable *v, ls__cell **out);
+
+/* The same value, a handle of the innermost frame on this thread's device: replicas of one
+ * process share memory. NULL for NULL. */
+ls_tensor *ls__here(const ls_tensor *t);
+
+/* LS_AGGREGATE_SUM -> LS_SUM...; 0 for NONE. */
+ls_reduce_op ls__reduce_op_of(ls_aggregation aggregation);
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+/* What a write by this thread, here and now, does to a variable. */
+typedef struct ls__target {
+    ls_variable *v;      /* the whole variable, also when a component was named */
+    ls_replica *replica; /* not NULL: all replicas meet and write its one cell once */
+    int first, count;    /* else: which cells are written... */
+    bool all;            /* ...which are all of a variable seen from cross-replica context */
+} ls__target;
+
+/* LS_STATE and LS_INVALID when it may not be written here. */
+ls_status ls__write_target(const char *who, ls_variable *v, ls__target *out);
+
+/* The replicas meet to write target->v ("ls_assign"): fn combines what they give, and writes.
+ * `user` as in ls_merge_call; `arguments` NULL is the pending error, and arrives as failed. */
+ls_status ls__meet_to_write(const char *who, const ls__target *target, ls_merge_fn fn, void *user,
+                            ls_value *arguments);
+
+/* What each of the V components gets when cross-replica context writes `value`: `value`, or
+ * value / V of an ON_READ variable of SUM. */
+ls_tensor *ls__component_share(const ls_variable *v, ls_tensor *value);
 
 #endif

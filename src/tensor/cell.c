@@ -2,6 +2,7 @@
  * Cells. Invariant: `view` is the storage that reads of the present version
  * share (NULL: not read since the last write). While it points into the cell,
  * the cell holds one of its references; more than one means live views.
+ * What changes the contents saves them in the thread's journal first.
  */
 #include "tensor/cell.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "tensor/journal.h"
 #include "tensor/tensor.h"
 
 struct ls__cell {
@@ -20,7 +22,8 @@ struct ls__cell {
     ls__storage *memory;
     _Atomic(ls__storage *) view; /* threads may read at once; a write is alone */
     ls__device *device;
-    char name[]; /* for people */
+    ls__journal *saved_by; /* see ls__cell_saved_by; who writes the cell sets it */
+    char name[];           /* for people */
 };
 
 ls_status ls__cell_new_hollow(const char *name, const ls__spec *spec, ls__cell **out)
@@ -56,14 +59,26 @@ ls_status ls__cell_new(const char *name, const ls__spec *spec, ls__cell **out)
     return LS_OK;
 }
 
-/* Lets go of the view of the present version; if others still look at it, they
- * get the contents to themselves first. */
-ls_status ls__cell_unshare(ls__cell *cell)
+/* The view of the present version, if others look at it too. */
+static ls__storage *live_view(const ls__cell *cell)
 {
     ls__storage *view = atomic_load_explicit(&cell->view, memory_order_acquire);
-    if (!view)
-        return LS_OK;
-    if (atomic_load_explicit(&view->refs, memory_order_acquire) > 1) {
+    return view && atomic_load_explicit(&view->refs, memory_order_acquire) > 1 ? view : NULL;
+}
+
+static void let_go_of_view(ls__cell *cell)
+{
+    ls__storage *view = atomic_load_explicit(&cell->view, memory_order_acquire);
+    atomic_store_explicit(&cell->view, NULL, memory_order_relaxed);
+    ls__storage_unref(view);
+}
+
+/* Lets go of the view of the present version; if others still look at it, they
+ * get the contents to themselves first. */
+static ls_status copy_out(ls__cell *cell)
+{
+    ls__storage *view = live_view(cell);
+    if (view) {
         size_t bytes = ls__spec_bytes(&cell->spec);
         ls__storage *copy = ls__storage_new("snapshot of a variable", bytes);
         if (!copy)
@@ -72,9 +87,14 @@ ls_status ls__cell_unshare(ls__cell *cell)
         view->data = copy->data;
         view->backing = copy;
     }
-    atomic_store_explicit(&cell->view, NULL, memory_order_relaxed);
-    ls__storage_unref(view);
+    let_go_of_view(cell);
     return LS_OK;
+}
+
+ls_status ls__cell_unshare(ls__cell *cell)
+{
+    ls_status st = ls__journal_save(cell);
+    return st ? st : copy_out(cell);
 }
 
 ls__cell *ls__cell_ref(ls__cell *cell)
@@ -158,20 +178,57 @@ ls_tensor *ls__cell_read(ls__cell *cell)
     return ls__handle(&cell->spec, ls__storage_ref(view), cell->id, cell->device);
 }
 
+static void next_version(ls__cell *cell)
+{
+    cell->version++;
+    cell->id = ls__new_id();
+}
+
 void *ls__cell_write(ls__cell *cell)
 {
     if (ls__cell_unshare(cell))
         return NULL;
-    cell->version++;
-    cell->id = ls__new_id();
+    next_version(cell);
     return cell->memory->data;
 }
 
 void ls__cell_restore(ls__cell *cell, const void *contents)
 {
-    if (atomic_load_explicit(&cell->view, memory_order_acquire) && ls__cell_unshare(cell))
+    if (copy_out(cell))
         return; /* nobody reads while a step is undone, so there is no view */
-    cell->version++;
-    cell->id = ls__new_id();
+    next_version(cell);
     memcpy(cell->memory->data, contents, ls__spec_bytes(&cell->spec));
+}
+
+static void swap(char *a, char *b, size_t bytes)
+{
+    char held[1024];
+    for (size_t at = 0; at < bytes; at += sizeof held) {
+        size_t n = bytes - at < sizeof held ? bytes - at : sizeof held;
+        memcpy(held, a + at, n);
+        memcpy(a + at, b + at, n);
+        memcpy(b + at, held, n);
+    }
+}
+
+void ls__cell_swap_back(ls__cell *cell, ls__storage *block, void *contents)
+{
+    swap(cell->memory->data, contents, ls__spec_bytes(&cell->spec));
+    ls__storage *view = live_view(cell);
+    if (view) {
+        view->data = contents;
+        view->backing = ls__storage_ref(block);
+    }
+    let_go_of_view(cell);
+    next_version(cell);
+}
+
+ls__journal *ls__cell_saved_by(const ls__cell *cell)
+{
+    return cell->saved_by;
+}
+
+void ls__cell_set_saved_by(ls__cell *cell, ls__journal *journal)
+{
+    cell->saved_by = journal;
 }

@@ -11,8 +11,10 @@
 #define LS__TENSOR_CELL_H
 
 #include "tensor/spec.h"
+#include "tensor/storage.h"
 
 typedef struct ls__cell ls__cell;
+struct ls__journal;
 
 /* A cell with its own zeroed memory, and one reference; `name` (for people; copied) may
  * be NULL. A hollow one has no memory: it stands for a cell of another process in a
@@ -34,10 +36,11 @@ uint64_t ls__cell_serial(const ls__cell *cell);
  * one version are the same value (tensor id), whichever handle holds it. */
 ls_tensor *ls__cell_read(ls__cell *cell);
 
-/* Copies live views out now, so that the next ls__cell_write cannot fail. */
+/* Copies live views out and saves the cell in the thread's journal (journal.h), if it has
+ * one, now, so that the next ls__cell_write cannot fail. */
 ls_status ls__cell_unshare(ls__cell *cell);
 
-/* Starts a write: copies live views out, advances the version and returns the
+/* Starts a write: as ls__cell_unshare; advances the version and returns the
  * memory, which still holds the old contents; NULL when out of memory. The
  * caller is the only one that reads or writes the cell meanwhile. */
 void *ls__cell_write(ls__cell *cell);
@@ -46,6 +49,14 @@ void *ls__cell_write(ls__cell *cell);
  * advances, since what was read meanwhile is no longer there. */
 const void *ls__cell_data(const ls__cell *cell);
 void ls__cell_restore(ls__cell *cell, const void *contents);
+
+/* For the journal. As ls__cell_restore, with contents that lie in `block`; it cannot fail: what
+ * the cell held lies there afterwards, and live views look at it there. */
+void ls__cell_swap_back(ls__cell *cell, ls__storage *block, void *contents);
+
+/* The innermost journal that has saved the cell, NULL: none. */
+struct ls__journal *ls__cell_saved_by(const ls__cell *cell);
+void ls__cell_set_saved_by(ls__cell *cell, struct ls__journal *journal);
 
 /* The device it was made on. */
 struct ls__device *ls__cell_device(const ls__cell *cell);

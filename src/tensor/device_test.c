@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "os/topology.h"
 #include "tensor/device.h"
+#include "tensor/tensor.h"
 
 #define CPU "/job:localhost/replica:0/task:0/device:CPU:"
 
@@ -519,23 +520,37 @@ static void copies_between_devices(void **state)
     }
 }
 
-static void mixed_devices_are_refused(void **state)
+static void devices_that_share_memory_mix(void **state)
 {
     (void)state;
     LS_FRAME {
         ls_tensor *a = ls_ones(LS_F32, LS_DIMS(2)), *b = NULL;
         LS_DEVICE ("/cpu:1")
-            b = ls_ones(LS_F32, LS_DIMS(2));
+            b = ls_full(LS_F32, LS_DIMS(2), 2);
+        ls_tensor *ab = ls_add(a, b), *ba = ls_add(b, a);
+        assert_string_equal(ls_device_of(ab), CPU "0"); /* where the first input is */
+        assert_string_equal(ls_device_of(ba), CPU "1");
+        LS_DEVICE ("/cpu:2") /* whatever the thread's device is */
+            assert_string_equal(ls_device_of(ls_add(b, a)), CPU "1");
+        float sum[2];
+        assert_int_equal(ls_copy_out(ab, sum, sizeof sum), LS_OK);
+        assert_true(sum[0] == 3 && sum[1] == 3);
+    }
+}
+
+static void devices_with_memory_of_their_own_do_not_mix(void **state)
+{
+    (void)state;
+    static const ls__device_table table = { NULL, NULL };
+    ls__device gpu = { .table = &table, .name = "/job:localhost/replica:0/task:0/device:GPU:1" };
+    LS_FRAME {
+        ls_tensor *a = ls_ones(LS_F32, LS_DIMS(2)), *b = ls_ones(LS_F32, LS_DIMS(2));
+        b->device = &gpu;
         assert_null(ls_add(a, b));
-        const char *text = ls_error_text();
-        assert_non_null(strstr(text, "add"));
-        assert_non_null(strstr(text, "CPU:0"));
-        assert_non_null(strstr(text, "CPU:1"));
-        assert_int_not_equal(ls_error(), LS_OK);
-        /* Maths runs where its inputs are, whatever the thread's device is. */
-        ls_tensor *c = ls_add(b, ls_copy_to(a, "/cpu:1"));
-        assert_non_null(c);
-        assert_string_equal(ls_device_of(c), CPU "1");
+        assert_non_null(strstr(ls_error_text(), "add: input 0 is on " CPU "0, input 1 on "));
+        assert_non_null(strstr(ls_error_text(), "GPU:1"));
+        assert_non_null(strstr(ls_error_hint(), "ls_copy_to"));
+        failed(LS_INVALID);
     }
 }
 
@@ -570,7 +585,8 @@ int main(void)
         cmocka_unit_test_setup(what_it_makes_goes_when_it_returns, clean),
         cmocka_unit_test_setup(a_forked_child_is_told, clean),
         cmocka_unit_test_setup(copies_between_devices, clean),
-        cmocka_unit_test_setup(mixed_devices_are_refused, clean),
+        cmocka_unit_test_setup(devices_that_share_memory_mix, clean),
+        cmocka_unit_test_setup(devices_with_memory_of_their_own_do_not_mix, clean),
         cmocka_unit_test_setup(threads_of_a_device, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 /*
  * Blocks by size class. Invariant: a block is a header followed, 64 bytes on, by
- * its data; `capacity` is exactly the size of its class, so a block fits every
- * request of that class. A block may be freed by another thread than made it:
- * it joins the stock of the thread that frees it.
+ * its data, of exactly the size of its class, so a block fits every request of that
+ * class. A block let go by another thread than made it goes home: to a list that the
+ * maker's thread empties when it has no block left. (Replicas make results, the thread
+ * that runs them lets them go: else one would ask the system in every step for what the
+ * other hoards.)
  */
 #include "tensor/storage.h"
 
@@ -26,8 +28,18 @@
 #define CLASSES 256
 _Static_assert(sizeof(ls__storage) <= HEADER, "the header must fit before the data");
 
+/* What blocks of a thread know of it; lives as long as the thread or any of them. */
+struct ls__stock_home {
+    _Atomic(ls__storage *) returned; /* by other threads, linked through `backing`; or CLOSED */
+    _Atomic int64_t refs;
+};
+
+static ls__storage closed; /* the thread has ended: nobody takes blocks back */
+#define CLOSED (&closed)
+
 static _Thread_local ls__storage *stock[CLASSES]; /* linked through `backing` */
 static _Thread_local size_t stocked;
+static _Thread_local struct ls__stock_home *home;
 
 static _Atomic int64_t in_use;
 static _Atomic int64_t most_used;
@@ -46,6 +58,17 @@ static int size_class(size_t *bytes)
     return (log - 6) * 4 + (int)quarter;
 }
 
+static size_t class_size(int class)
+{
+    size_t base = (size_t)1 << (class / 4 + 6);
+    return base + (size_t)(class % 4) * (base / 4);
+}
+
+size_t ls__storage_capacity(const ls__storage *s)
+{
+    return class_size(s->size_class);
+}
+
 static void count_bytes(int64_t change)
 {
     int64_t now = atomic_fetch_add_explicit(&in_use, change, memory_order_relaxed) + change;
@@ -55,6 +78,92 @@ static void count_bytes(int64_t change)
         ;
 }
 
+/* ---- homes ----------------------------------------------------------------------------- */
+
+static struct ls__stock_home *my_home(void)
+{
+    if (!home) {
+        home = calloc(1, sizeof *home);
+        if (home)
+            atomic_init(&home->refs, 1);
+    }
+    return home;
+}
+
+static void let_go_of_home(struct ls__stock_home *h)
+{
+    if (atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1)
+        free(h);
+}
+
+static void free_block(ls__storage *s)
+{
+    struct ls__stock_home *h = s->home;
+    free(s);
+    let_go_of_home(h);
+}
+
+static void stock_block(ls__storage *s)
+{
+    size_t capacity = class_size(s->size_class);
+    if (stocked + capacity > STOCK_LIMIT) {
+        free_block(s);
+        return;
+    }
+    s->backing = stock[s->size_class];
+    stock[s->size_class] = s;
+    stocked += capacity;
+}
+
+static void send_home(ls__storage *s)
+{
+    struct ls__stock_home *h = s->home;
+    ls__storage *first = atomic_load_explicit(&h->returned, memory_order_relaxed);
+    do {
+        if (first == CLOSED) {
+            free_block(s);
+            return;
+        }
+        s->backing = first;
+        /* Release pairs with the acquire of who empties the list. */
+    } while (!atomic_compare_exchange_weak_explicit(&h->returned, &first, s, memory_order_release,
+                                                    memory_order_relaxed));
+}
+
+/* Blocks that came back from other threads join the stock. */
+static void empty_list(ls__storage *new_head)
+{
+    ls__storage *s = atomic_exchange_explicit(&home->returned, new_head, memory_order_acquire);
+    while (s) {
+        ls__storage *next = s->backing;
+        stock_block(s);
+        s = next;
+    }
+}
+
+static ls__storage *from_stock(int class)
+{
+    if (!stock[class] && home && atomic_load_explicit(&home->returned, memory_order_relaxed))
+        empty_list(NULL);
+    ls__storage *s = stock[class];
+    if (s) {
+        stock[class] = s->backing;
+        stocked -= class_size(class);
+    }
+    return s;
+}
+
+static ls__storage *from_system(size_t capacity)
+{
+    ls__storage *s =
+        my_home() ? aligned_alloc(64, (HEADER + capacity + 63) & ~(size_t)63) : NULL;
+    if (s)
+        atomic_fetch_add_explicit(&home->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------ */
+
 static ls__storage *block(const char *who, size_t bytes)
 {
     size_t capacity = bytes;
@@ -63,19 +172,18 @@ static ls__storage *block(const char *who, size_t bytes)
         ls__fail_memory(who, bytes);
         return NULL;
     }
-    ls__storage *s = stock[class];
-    if (s) {
-        stock[class] = s->backing;
-        stocked -= capacity;
-    } else {
-        s = aligned_alloc(64, (HEADER + capacity + 63) & ~(size_t)63);
-        if (!s) {
-            ls__fail_memory(who, bytes);
-            return NULL;
-        }
+    ls__storage *s = from_stock(class);
+    struct ls__stock_home *maker = s ? s->home : NULL;
+    if (!s) {
+        s = from_system(capacity);
+        maker = home;
+    }
+    if (!s) {
+        ls__fail_memory(who, bytes);
+        return NULL;
     }
     count_bytes((int64_t)capacity);
-    *s = (ls__storage){ .capacity = capacity };
+    *s = (ls__storage){ .size_class = (uint16_t)class, .home = maker };
     atomic_init(&s->refs, 1);
     return s;
 }
@@ -102,37 +210,36 @@ ls__storage *ls__storage_wrap(const char *who, void *data, void (*release)(void 
 
 void ls__storage_unref(ls__storage *s)
 {
-    /* Release pairs with the acquire below: the last one out sees every read
-     * that others made before they let go. */
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_release) != 1)
+    /* Release and acquire in one, pairing with itself: the last one out sees every read that others
+     * made before they let go. (No fence: the thread sanitizer does not know them.) */
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
-    atomic_thread_fence(memory_order_acquire);
     if (s->release)
         s->release(s->data, s->user);
     ls__storage_unref(s->backing);
 
-    count_bytes(-(int64_t)s->capacity);
-    size_t capacity = s->capacity;
-    if (stocked + capacity > STOCK_LIMIT) {
-        free(s);
-        return;
-    }
-    int class = size_class(&capacity);
-    s->backing = stock[class];
-    stock[class] = s;
-    stocked += capacity;
+    count_bytes(-(int64_t)class_size(s->size_class));
+    if (s->home == home || STOCK_LIMIT == 0)
+        stock_block(s);
+    else
+        send_home(s);
 }
 
 void ls__storage_thread_end(void)
 {
+    if (!home)
+        return;
+    empty_list(CLOSED);
     for (int i = 0; i < CLASSES; i++) {
         while (stock[i]) {
             ls__storage *next = stock[i]->backing;
-            free(stock[i]);
+            free_block(stock[i]);
             stock[i] = next;
         }
     }
     stocked = 0;
+    let_go_of_home(home);
+    home = NULL;
 }
 
 void ls_memory(size_t *now, size_t *peak)

@@ -1,8 +1,8 @@
 /*
  * Storage: the memory behind tensors, with an atomic count of the handles on it.
- * Immutable once computed. Freed blocks go to a per-thread stock by size, so a
- * training loop that makes the same tensors every step asks the system for
- * nothing. (Sanitizer builds keep no stock, so that they see every misuse.)
+ * Immutable once computed. Freed blocks go back to a stock, by size, of the thread
+ * that made them, so a training loop that makes the same tensors every step asks the
+ * system for nothing, also when one thread makes them and another lets them go. (Sanitizer builds keep no stock, so that they see every misuse.)
  */
 #ifndef LS__TENSOR_STORAGE_H
 #define LS__TENSOR_STORAGE_H
@@ -15,12 +15,13 @@
 typedef struct ls__storage {
     _Atomic int64_t refs;
     void *data;                    /* 64-byte aligned when it is ours */
-    size_t capacity;               /* bytes of the block behind this header */
+    uint16_t size_class;           /* of the block behind this header */
+    bool view;                     /* of a cell: `data` changes place when the cell is written */
     struct ls__storage *backing;   /* where a view's contents were copied out to */
     void (*release)(void *, void *); /* wrapped memory */
     void *user;
     uint64_t symbol; /* not 0: no memory but the unknown value of a step being traced, this one */
-    bool view;       /* of a cell: `data` changes place when the cell is written */
+    struct ls__stock_home *home; /* of the thread that asked the system for the block */
 } ls__storage;
 
 /* `bytes` of uninitialised memory, one reference. NULL and an error when out of
@@ -38,6 +39,9 @@ static inline ls__storage *ls__storage_ref(ls__storage *s)
 }
 
 void ls__storage_unref(ls__storage *s);
+
+/* Bytes of its block. */
+size_t ls__storage_capacity(const ls__storage *s);
 
 /* Gives the calling thread's stock back to the system. */
 void ls__storage_thread_end(void);

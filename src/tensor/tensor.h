@@ -31,6 +31,17 @@ struct ls_tensor {
 /* A fresh identity. */
 uint64_t ls__new_id(void);
 
+/* The identity of a value on one replica, where every replica has the same value (a mirrored
+ * one, a read of a shared variable): equal contents, another value. */
+static inline uint64_t ls__id_everywhere(uint64_t id)
+{
+    return id & (((uint64_t)1 << 48) - 1);
+}
+static inline uint64_t ls__id_on_replica(uint64_t id, int replica)
+{
+    return ls__id_everywhere(id) | (uint64_t)(replica + 1) << 48;
+}
+
 /* The elements. A view of a cell may have been copied out by a write to the
  * cell, so the address is read from the storage every time. */
 static inline void *ls__data(const ls_tensor *t)

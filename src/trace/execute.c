@@ -4,6 +4,7 @@
  */
 #include "trace/execute.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,6 @@ struct ls__instance {
     ls__arena memory; /* what the calls point at */
     int at;           /* the next instruction */
     ls__draw draw;
-    uint64_t fpu;
     bool checked;
 };
 
@@ -182,7 +182,7 @@ ls_status ls__instance_unshare(ls__instance *i)
     return st;
 }
 
-ls_status ls__instance_begin(ls__instance *i, const void *const *inputs)
+void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__draw *draw)
 {
     for (int k = 0; k < i->plan->graph->n_inputs; k++)
         i->inputs[k] = inputs[k];
@@ -190,9 +190,7 @@ ls_status ls__instance_begin(ls__instance *i, const void *const *inputs)
         *i->patches[k].at = inputs[i->patches[k].input];
     i->at = 0;
     i->checked = ls__numerics() != LS_NUMERICS_OFF;
-    ls__take_draws(i->plan->graph->draws, &i->draw);
-    i->fpu = ls__fpu_enter();
-    return LS_OK;
+    i->draw = *draw;
 }
 
 ls_status ls__instance_failed(const ls__instance *i, int n, ls_status st)
@@ -202,7 +200,10 @@ ls_status ls__instance_failed(const ls__instance *i, int n, ls_status st)
         ls__fail(st, "%s: its kernel failed: %s", node->op->name, ls_status_text(st));
     ls__error_record record;
     ls__error_take(&record);
-    ls__fail(record.status, "operator %d of %d: %s", node->where, i->plan->graph->calls,
+    char replica[24] = "";
+    if (node->replica >= 0)
+        snprintf(replica, sizeof replica, "replica %d: ", node->replica);
+    ls__fail(record.status, "operator %d of %d: %s%s", node->where, i->plan->graph->calls, replica,
              record.text);
     return record.hint[0] ? ls__hint(record.status, "%s", record.hint) : record.status;
 }
@@ -218,10 +219,10 @@ static bool still_packed(ls__instance *i, int n, int cell)
     return false;
 }
 
-ls_status ls__instance_run(ls__instance *i, int *meeting)
+static ls_status run_to(ls__instance *i, int stop, int *meeting)
 {
     const ls__plan *plan = i->plan;
-    while (i->at < plan->n_instructions) {
+    while (i->at < stop) {
         int n = i->at++;
         ls_call *c = &i->calls[n];
         unsigned flags = c->op->flags;
@@ -250,11 +251,21 @@ ls_status ls__instance_run(ls__instance *i, int *meeting)
     return LS_OK;
 }
 
+ls_status ls__instance_run_to(ls__instance *i, int stop, int *meeting)
+{
+    uint64_t fpu = ls__fpu_enter();
+    ls_status st = run_to(i, stop, meeting);
+    ls__fpu_leave(fpu);
+    return st;
+}
+
+ls_status ls__instance_run(ls__instance *i, int *meeting)
+{
+    return ls__instance_run_to(i, i->plan->n_instructions, meeting);
+}
+
 ls_status ls__instance_end(ls__instance *i, ls_status st)
 {
-    ls__fpu_leave(i->fpu);
-    if (st)
-        ls__give_back_draws(&i->draw);
     for (int k = i->plan->n_undo; st && k-- > 0;) { /* what was saved first is restored last */
         const ls__undo *undo = &i->plan->undo[k];
         if (undo->instruction < i->at)

@@ -5,8 +5,8 @@
  *
  *     ls__instance_open(plan, cells, &instance);        // cells NULL: those it was traced with
  *     st = ls__instance_unshare(instance);              // then take the inputs' addresses
- *     st = ls__instance_begin(instance, inputs);
- *     while (!st && (st = ls__instance_run(instance, &at)) == LS_OK && at >= 0)
+ *     ls__instance_begin(instance, inputs, &draw);
+ *     while ((st = ls__instance_run(instance, &at)) == LS_OK && at >= 0)
  *         ... all replicas meet at instruction `at`: whoever drives them does what it
  *             says, on ls__instance_call(instance, at), for all of them ...
  *     st = ls__instance_end(instance, st);              // commits, or undoes every write
@@ -31,19 +31,22 @@ void ls__instance_close(ls__instance *i);
  * snapshot, and its memory moves. */
 ls_status ls__instance_unshare(ls__instance *i);
 
-/* `inputs`: the memory of each input of the graph, which stays as it is until end. Takes the
- * draws of this thread's step. */
-ls_status ls__instance_begin(ls__instance *i, const void *const *inputs);
+/* `inputs`: the memory of each input of the graph, which stays as it is until end. `draw`: the
+ * first of its draws. */
+void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__draw *draw);
 
 /* Runs to the next meeting (its index in *meeting) or to the end (-1). An error says
- * which operator of the step failed. */
+ * which operator of the step failed. Any thread may run a piece, one at a time. */
 ls_status ls__instance_run(ls__instance *i, int *meeting);
+
+/* The same, but not further than instruction `stop` (then *meeting is -1, too). */
+ls_status ls__instance_run_to(ls__instance *i, int stop, int *meeting);
 
 /* For who runs a meeting: puts the operator's place in front of its error. */
 ls_status ls__instance_failed(const ls__instance *i, int instruction, ls_status st);
 
-/* Ends the replay with its status: a failure of this step puts back what it has written,
- * and its draws. Writes after the last operator that can fail are not saved, so replicas
+/* Ends the replay with its status: a failure of this step puts back what it has
+ * written. Writes after the last operator that can fail are not saved, so replicas
  * that may cancel each other meet once more before those. */
 ls_status ls__instance_end(ls__instance *i, ls_status st);
 

@@ -3,34 +3,19 @@
  * one call at a time; the second, from another thread or from inside the step's own
  * kernels, is refused.
  */
-#include <lockstep/function.h>
+#include "trace/function.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "dispatch/context.h"
 #include "dispatch/sink.h"
 #include "dispatch/tape.h"
-#include "trace/program.h"
 #include "trace/signature.h"
 
 enum { DEFAULT_CACHE = 16, MOST_CACHE = 4096 };
-
-struct ls_function {
-    char *name;
-    ls_step step;
-    void *user;
-    ls__pass_set off;
-    int room;
-    ls__program *programs; /* most recently used first */
-    int64_t traces;
-    int64_t thrown;  /* programs that had to go */
-    int64_t warn_at; /* the number of those at which the next warning is due */
-    atomic_bool busy;
-    bool doomed; /* freed by the step that it is running */
-};
 
 /* ---- making --------------------------------------------------------------------------- */
 
@@ -98,6 +83,8 @@ void ls_function_free(ls_function *f)
         ls__program_free(f->programs);
         f->programs = next;
     }
+    if (f->free_steps)
+        f->free_steps(f->steps);
     free(f->name);
     free(f);
 }
@@ -119,8 +106,7 @@ static ls__program *find(ls_function *f, const ls__signature *s)
     return NULL;
 }
 
-/* Throws the last away when there are too many; says so when as many have gone as are
- * kept, and whenever the number has doubled. */
+/* Throws the last away when there are too many; see ls__function_thrown. */
 static void make_room(ls_function *f, const ls_value *arguments)
 {
     int n = 1;
@@ -131,6 +117,14 @@ static void make_room(ls_function *f, const ls_value *arguments)
         return;
     ls__program_free(*link); /* the list is never longer than its room */
     *link = NULL;
+    ls__function_thrown(f, arguments);
+}
+
+/* Says so when as many have gone as are kept, and whenever the number has doubled. */
+void ls__function_thrown(ls_function *f, const ls_value *arguments)
+{
+    f->last_recorded = NULL;
+    f->last_plan = NULL;
     if (++f->thrown < f->warn_at)
         return;
     f->warn_at *= 2;
@@ -220,6 +214,22 @@ static ls_value *run_inline(ls_function *f, ls_value *arguments)
     return ls__error_scope_close(&scope, st, "%s", name) ? NULL : results;
 }
 
+ls_status ls__function_enter(const char *who, ls_function *f)
+{
+    if (atomic_exchange_explicit(&f->busy, true, memory_order_acquire))
+        return ls__hint(ls__fail(LS_STATE, "%s: '%s' is being called already", who, f->name),
+                        "one call of a function at a time; give each thread a function of its own");
+    return LS_OK;
+}
+
+void ls__function_leave(ls_function *f)
+{
+    /* Release pairs with the acquire above: the next caller sees what this one did. */
+    atomic_store_explicit(&f->busy, false, memory_order_release);
+    if (f->doomed)
+        ls_function_free(f);
+}
+
 static ls_value *replay(ls_function *f, ls_value *arguments)
 {
     ls__signature s;
@@ -231,6 +241,10 @@ static ls_value *replay(ls_function *f, ls_value *arguments)
     ls__program *p = find(f, &s);
     if (!p)
         p = trace(f, &s, arguments);
+    if (p) {
+        f->last_recorded = p->recorded;
+        f->last_plan = p->plan;
+    }
     ls_value *results = p ? ls__program_replay(p, arguments) : NULL;
     return ls__error_scope_close(&scope, results ? LS_OK : ls_error_pending(), "%s", f->name)
                ? NULL
@@ -241,18 +255,12 @@ ls_value *ls_function_call(ls_function *f, ls_value *arguments)
 {
     if (check_arguments(f, arguments))
         return NULL;
-    if (ls__sink_get() || ls__tape_noting())
+    if (ls__sink_get() || ls__tape_noting() || ls__is_one_of_many())
         return run_inline(f, arguments);
-    if (atomic_exchange_explicit(&f->busy, true, memory_order_acquire)) {
-        ls__hint(ls__fail(LS_STATE, "ls_function_call: '%s' is being called already", f->name),
-                 "one call of a function at a time; give each thread a function of its own");
+    if (ls__function_enter("ls_function_call", f))
         return NULL;
-    }
     ls_value *results = replay(f, arguments);
-    /* Release pairs with the acquire above: the next caller sees what this one did. */
-    atomic_store_explicit(&f->busy, false, memory_order_release);
-    if (f->doomed)
-        ls_function_free(f);
+    ls__function_leave(f);
     return results;
 }
 
@@ -267,7 +275,7 @@ static ls_status check_called(const char *who, const ls_function *f)
 {
     if (!f)
         return ls__fail(LS_INVALID, "%s: the function is NULL", who);
-    if (!f->programs)
+    if (!f->last_plan)
         return ls__hint(ls__fail(LS_STATE, "%s: '%s' has no program yet", who, f->name),
                         "the first call makes one, unless a tape is open: then it runs eagerly");
     return LS_OK;
@@ -284,9 +292,9 @@ ls_status ls_function_look(const ls_function *f, ls_function_figures *out)
         return ls__hint(ls__fail(LS_INVALID, "ls_function_look: figures of %zu bytes, wants %zu",
                                  out->size, sizeof *out),
                         "set .size = sizeof(ls_function_figures)");
-    const ls__plan *plan = f->programs->plan;
+    const ls__plan *plan = f->last_plan;
     *out = (ls_function_figures){ .size = sizeof *out,
-                                  .operators = f->programs->recorded->n_nodes,
+                                  .operators = f->last_recorded->n_nodes,
                                   .instructions = plan->n_instructions,
                                   .arena_bytes = plan->arena_bytes,
                                   .arena_least = plan->arena_least,
@@ -304,7 +312,7 @@ const char *ls_function_dump(const ls_function *f, ls_dump_format format, bool c
                  "LS_DUMP_TEXT or LS_DUMP_DOT");
         return NULL;
     }
-    const ls__graph *g = compiled ? f->programs->plan->graph : f->programs->recorded;
+    const ls__graph *g = compiled ? f->last_plan->graph : f->last_recorded;
     char *text = format == LS_DUMP_TEXT ? ls__graph_text(g) : ls__graph_dot(g);
     char *own = text ? ls__frame_string(text) : NULL;
     free(text);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "tensor/value.h"
 #include "trace/function_test_support.h"
 
 /* ---- errors ---------------------------------------------------------------------------------------- */
@@ -519,9 +520,53 @@ static void a_nan_that_is_overwritten_is_nobodys(void **state)
     }
 }
 
+/* A traced function is one replica's: it takes what that replica sees. */
+static void arguments_with_a_tensor_for_each_replica(void **state)
+{
+    (void)state;
+    ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), double_it, NULL);
+    LS_FRAME {
+        ls_tensor *t[2] = { numbers(2, 1), numbers(2, 5) };
+        ls_value *spread = ls__leaf_spread(LS_PER_REPLICA, 2, t);
+        ls_value *v = ls_list(1, &spread);
+        assert_null(ls_function_call(f, v));
+        assert_non_null(strstr(ls_error_text(), "the arguments of 'my_step'"));
+        assert_non_null(strstr(ls_error_text(), "leaf 0 is per-replica, with 2 components"));
+        assert_non_null(strstr(ls_error_hint(), "ls_select"));
+        failed(LS_INVALID);
+        assert_float_equal(first_of(ls_function_call(f, ls_select(v, 1))), 10, 0);
+        ls_value *object = ls__object_leaf(f, "variable");
+        assert_null(ls_function_call(f, object));
+        assert_non_null(strstr(ls_error_text(), "the arguments of 'my_step'"));
+        assert_non_null(strstr(ls_error_text(), "leaf 0 is a variable, not a tensor"));
+        failed(LS_INVALID);
+    }
+    ls_function_free(f);
+}
+
+static ls_value *spread_result(ls_value *v, void *user)
+{
+    (void)user;
+    return ls__leaf_spread(LS_MIRRORED, 1, (ls_tensor *[]){ ls_neg(ls_item(v, 0)) });
+}
+
+static void results_with_a_tensor_for_each_replica(void **state)
+{
+    (void)state;
+    ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), spread_result, NULL);
+    LS_FRAME
+        assert_null(ls_function_call(f, one(numbers(2, 1))));
+    assert_non_null(strstr(ls_error_text(), "my_step"));
+    assert_non_null(strstr(ls_error_text(), "leaf 0 is mirrored, with 1 component"));
+    failed(LS_INVALID);
+    ls_function_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(arguments_with_a_tensor_for_each_replica, clean),
+        cmocka_unit_test_setup(results_with_a_tensor_for_each_replica, clean),
         cmocka_unit_test_setup(reading_a_value_while_tracing, clean),
         cmocka_unit_test_setup(shape_errors_come_at_the_call, clean),
         cmocka_unit_test_setup(a_failed_replay_changes_nothing, clean),

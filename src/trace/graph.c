@@ -44,6 +44,7 @@ ls__graph *ls__graph_new(const char *name)
         ls__fail_memory("a traced step", sizeof *g);
         return NULL;
     }
+    g->replica = -1;
     g->name = ls__arena_string(&g->arena, name);
     if (!g->name) {
         ls__graph_free(g);
@@ -170,7 +171,8 @@ ls__node *ls__graph_add(ls__graph *g, ls__node *before, const ls_op *op, const v
                         .n_outputs = n_outputs,
                         .n_cells = n_cells,
                         .draw = -1,
-                        .where = before ? before->where : g->calls };
+                        .where = before ? before->where : g->calls,
+                        .replica = before ? before->replica : g->replica };
     node->attrs = op->attr_size ? own_copy(g, attrs, op->attr_size) : NULL;
     node->inputs = own_copy(g, inputs, sizeof *inputs * (size_t)n_inputs);
     node->cells = own_copy(g, cells, sizeof *cells * (size_t)n_cells);

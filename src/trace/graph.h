@@ -43,6 +43,7 @@ typedef struct ls__node {
     int *cells;   /* numbers of cells */
     int64_t draw; /* of a node that draws: its ordinal among the step's draws */
     int where;    /* the call was number `where` of the step as traced, from 1 */
+    int replica;  /* who made it in a run that is part of this step; -1: nobody in particular */
     int at;       /* its index in the list; ls__graph_number keeps it */
 } ls__node;
 
@@ -86,6 +87,7 @@ typedef struct ls__graph {
     int n_outputs, room_outputs;
     int64_t draws; /* how many draws a step takes */
     int calls;     /* calls of the step as traced: what `where` counts to */
+    int replica;   /* while it is recorded: who makes the next nodes, or -1 */
 } ls__graph;
 
 /* ---- making and freeing ------------------------------------------------------- */
@@ -145,6 +147,9 @@ bool ls__wire_splat(const ls__graph *g, int wire, double *value);
 
 /* The elements of a constant wire; NULL for others. */
 const void *ls__wire_data(const ls__graph *g, int wire);
+
+/* Whether two graphs are the same but for their cells, which have the same specs in order. */
+bool ls__graph_same(const ls__graph *a, const ls__graph *b);
 
 /* Whether two nodes have the same row and the same attributes, field by field. */
 bool ls__same_attrs(const ls_op *op, const void *a, const void *b);

@@ -75,7 +75,7 @@ ls_status ls__lower_snapshots(ls__graph *g)
 
 /* ---- undo ---------------------------------------------------------------------------- */
 
-static bool can_fail(const ls__node *node, bool checked)
+bool ls__can_fail(const ls__node *node, bool checked)
 {
     return !(node->op->flags & LS_OP_ALIAS) && (checked || !(node->op->flags & LS_OP_TOTAL));
 }
@@ -84,7 +84,7 @@ ls_status ls__lower_undo(ls__graph *g, bool checked)
 {
     const ls_op *save = ls_op_find("save");
     int last = g->n_nodes - 1; /* the last node that can fail */
-    while (last >= 0 && !can_fail(g->nodes[last], checked))
+    while (last >= 0 && !ls__can_fail(g->nodes[last], checked))
         last--;
     bool *saved = calloc((size_t)g->n_cells + 1, sizeof *saved);
     if (!saved)

@@ -56,7 +56,7 @@ ls_status ls__pass_writes_last(ls__graph *g)
         ls__node *node = g->nodes[i];
         if (node->op->flags & LS__OP_SYNC)
             release(&m, m.n_held);
-        if (node->op->flags & LS_OP_WRITES) {
+        else if (node->op->flags & LS_OP_WRITES) {
             m.held[m.n_held++] = node;
             continue;
         }

@@ -328,7 +328,7 @@ ls_status ls__plan_places(ls__plan *plan, ls__place_options options)
     if (!st)
         st = lay(&l, options, at);
     for (int i = 0; i < g->n_constants; i++)
-        plan->constant_bytes += g->constants[i].storage->capacity;
+        plan->constant_bytes += ls__storage_capacity(g->constants[i].storage);
     free(l.turn);
     free(l.block);
     free(l.same);

@@ -82,16 +82,24 @@ static void list_undo(ls__plan *plan)
     }
 }
 
-static ls_status lower(ls__graph *g, bool checked)
+static void find_tail(ls__plan *plan, bool checked)
+{
+    plan->tail = plan->n_instructions;
+    while (plan->tail > 0 && !ls__can_fail(plan->instructions[plan->tail - 1].node, checked))
+        plan->tail--;
+}
+
+static ls_status lower(ls__graph *g, unsigned flags)
 {
     ls_status st = ls__lower_widen(g);
     if (!st)
         st = ls__lower_snapshots(g);
-    return st ? st : ls__lower_undo(g, checked);
+    return st || flags & LS__PLAN_NO_UNDO ? st : ls__lower_undo(g, flags & LS__PLAN_CHECKED);
 }
 
-ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked)
+ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, unsigned flags)
 {
+    const bool checked = flags & LS__PLAN_CHECKED;
     ls__plan *plan = calloc(1, sizeof *plan);
     if (!plan) {
         ls__fail_memory("a plan", sizeof *plan);
@@ -102,7 +110,7 @@ ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked)
     /* Fused operators could not say which of them made a NaN. */
     ls_status st = ls__passes_run(g, checked ? off | ~ls__pass_bit("dead") : off);
     if (!st)
-        st = lower(g, checked);
+        st = lower(g, flags);
     if (!st)
         st = list_instructions(plan);
     const bool reuse = !ls__pass_is_off(off, "memory");
@@ -116,6 +124,7 @@ ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked)
         return NULL;
     }
     list_undo(plan);
+    find_tail(plan, checked);
     return plan;
 }
 

@@ -52,6 +52,7 @@ typedef struct ls__plan {
     ls__graph *graph; /* compiled; the plan owns it */
     ls__instruction *instructions;
     int n_instructions;
+    int tail; /* the first instruction from which on none can fail */
     ls__place *places; /* of each wire */
     ls__undo *undo;
     int n_undo;
@@ -61,10 +62,13 @@ typedef struct ls__plan {
     size_t arena_bytes, arena_least, kept_bytes, constant_bytes;
 } ls__plan;
 
-/* Runs the passes and plans; takes the graph over, also when it fails (NULL). With
- * `checked` (ls_check_numerics) operators stay as they were written, and any of them
- * may fail. */
-ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, bool checked);
+enum ls__plan_flags {
+    LS__PLAN_CHECKED = 1, /* ls_check_numerics: operators stay as they were written, any may fail */
+    LS__PLAN_NO_UNDO = 2  /* whoever runs it undoes writes by himself (journal.h) */
+};
+
+/* Runs the passes and plans; takes the graph over, also when it fails (NULL). */
+ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, unsigned flags);
 void ls__plan_free(ls__plan *plan);
 
 /* ---- parts of it, each a file ----------------------------------------------------- */
@@ -75,6 +79,7 @@ void ls__plan_free(ls__plan *plan);
 ls_status ls__lower_widen(ls__graph *g);
 ls_status ls__lower_snapshots(ls__graph *g);
 ls_status ls__lower_undo(ls__graph *g, bool checked);
+bool ls__can_fail(const ls__node *node, bool checked);
 
 /* Where each wire lies: fills places, buckets and the sizes of `plan` (places.c). */
 typedef struct ls__place_options {

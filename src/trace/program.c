@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dispatch/context.h"
+#include "trace/outputs.h"
 #include "trace/record.h"
 
 /* ---- tracing ------------------------------------------------------------------------ */
@@ -107,7 +108,7 @@ static ls_status record_step(const char *name, ls_step step, void *user, const l
 static ls_status compile(ls__program *p, ls__pass_set off)
 {
     ls__graph *copy = ls__graph_copy(p->recorded);
-    p->plan = copy ? ls__plan_make(copy, off, ls__numerics() != LS_NUMERICS_OFF) : NULL;
+    p->plan = copy ? ls__plan_make(copy, off, ls__numerics() ? LS__PLAN_CHECKED : 0) : NULL;
     return p->plan ? ls__instance_open(p->plan, NULL, &p->instance) : ls_error_pending();
 }
 
@@ -146,9 +147,10 @@ void ls__program_free(ls__program *p)
 static ls_status run_all(ls__program *p, const void *const *inputs)
 {
     int meeting = -1;
-    ls_status st = ls__instance_begin(p->instance, inputs);
-    if (st)
-        return st;
+    ls_status st;
+    ls__draw draw;
+    ls__take_draws(p->plan->graph->draws, &draw);
+    ls__instance_begin(p->instance, inputs, &draw);
     while ((st = ls__instance_run(p->instance, &meeting)) == LS_OK && meeting >= 0) {
         ls_call *c = ls__instance_call(p->instance, meeting); /* one replica meets itself */
         st = c->op->kernel(c);
@@ -157,31 +159,9 @@ static ls_status run_all(ls__program *p, const void *const *inputs)
             break;
         }
     }
+    if (st)
+        ls__give_back_draws(&draw);
     return ls__instance_end(p->instance, st);
-}
-
-/* Whether an output is memory that is there already: an argument's or a constant's. */
-static bool is_outside(const ls__place *place)
-{
-    return place->base == LS__AT_INPUT || place->base == LS__AT_CONSTANT;
-}
-
-/* A tensor for output k of the graph; its elements come later, unless it is outside. */
-static ls_tensor *make_output(const ls__program *p, int k, ls_tensor *const *inputs,
-                              ls__device *device)
-{
-    const ls__graph *g = p->plan->graph;
-    const ls__spec *spec = &g->wires[g->outputs[k]].spec;
-    const ls__place *place = &p->plan->places[g->outputs[k]];
-    ls__storage *storage = place->base == LS__AT_INPUT ? inputs[place->index]->storage
-                           : is_outside(place)         ? g->constants[place->index].storage
-                                                       : NULL;
-    if (storage)
-        return ls__handle(spec, ls__storage_ref(storage), ls__new_id(), device);
-    ls_tensor *t = ls__tensor_new(g->name, spec);
-    if (t)
-        t->device = device;
-    return t;
 }
 
 /* The results of a replay, made before it runs: what could fail after it would fail
@@ -192,10 +172,10 @@ static ls_value *make_results(const ls__program *p, ls_tensor *const *inputs, ls
     ls_tensor **leaves = leaves_of(p->results, &n);
     for (int i = 0, k = 0; leaves && i < n; i++) {
         const ls_tensor *like = leaves[i];
-        leaves[i] = outs[k] = make_output(p, k, inputs, like->device);
+        leaves[i] = outs[k] = ls__output_make(p->plan, k, inputs, p->plan->graph->n_inputs, like->device);
         k++;
         if (leaves[i] && like->sparse_rows) {
-            outs[k] = make_output(p, k, inputs, like->device);
+            outs[k] = ls__output_make(p->plan, k, inputs, p->plan->graph->n_inputs, like->device);
             leaves[i] = outs[k] ? ls_sparse(outs[k], leaves[i], like->spec.dims[0]) : NULL;
             k++;
         }
@@ -203,15 +183,6 @@ static ls_value *make_results(const ls__program *p, ls_tensor *const *inputs, ls
             return NULL;
     }
     return leaves ? ls_pack(p->results, n, leaves) : NULL;
-}
-
-static void fill_results(const ls__program *p, ls_tensor *const *outs)
-{
-    const ls__graph *g = p->plan->graph;
-    for (int k = 0; k < g->n_outputs; k++)
-        if (!is_outside(&p->plan->places[g->outputs[k]]))
-            memcpy(ls__data(outs[k]), ls__instance_output(p->instance, k),
-                   ls__spec_bytes(&g->wires[g->outputs[k]].spec));
 }
 
 ls_value *ls__program_replay(ls__program *p, const ls_value *arguments)
@@ -237,6 +208,7 @@ ls_value *ls__program_replay(ls__program *p, const ls_value *arguments)
         data[i] = ls__data(inputs[i]);
     if (run_all(p, data))
         return NULL;
-    fill_results(p, outs);
+    for (int i = 0; i < g->n_outputs; i++)
+        ls__output_fill(p->plan, p->instance, i, g->n_inputs, outs[i]);
     return results;
 }

@@ -17,7 +17,7 @@ typedef struct known {
 
 struct ls__recorder {
     ls__sink sink;
-    ls__sink *around; /* who took the calls before */
+    ls__sink *around; /* who took the calls before, while it is open */
     ls__graph *graph;
     ls__storage *symbol; /* the storage all symbols share */
     known *table;
@@ -29,8 +29,11 @@ struct ls__recorder {
 
 /* ---- from ids to wires ---------------------------------------------------------- */
 
+/* A replica's own of what all replicas have is known as what all have: it has the same
+ * contents. */
 static known *find(const ls__recorder *r, uint64_t id)
 {
+    id = ls__id_everywhere(id);
     size_t i = (id * 0x9E3779B97F4A7C15u) >> 20 & r->mask;
     while (r->table[i].id != 0 && r->table[i].id != id)
         i = (i + 1) & r->mask;
@@ -60,7 +63,7 @@ static ls_status learn(ls__recorder *r, uint64_t id, int wire)
 {
     ls_status st = wire < 0 ? LS_NO_MEMORY : make_room(r);
     if (!st) {
-        *find(r, id) = (known){ id, wire };
+        *find(r, id) = (known){ ls__id_everywhere(id), wire };
         r->used++;
     }
     return st;
@@ -101,9 +104,22 @@ int ls__recorder_wire(ls__recorder *r, const ls_tensor *t)
 
 ls_tensor *ls__recorder_argument(ls__recorder *r, const ls__spec *spec, ls__device *device)
 {
-    uint64_t id = ls__new_id();
+    return ls__recorder_argument_as(r, ls__new_id(), spec, device);
+}
+
+ls_tensor *ls__recorder_argument_as(ls__recorder *r, uint64_t id, const ls__spec *spec,
+                                    ls__device *device)
+{
+    const known *k = find(r, id);
+    if (k->id)
+        return symbol(r, k->wire, id, device);
     int wire = ls__graph_input(r->graph, spec);
     return learn(r, id, wire) ? NULL : symbol(r, wire, id, device);
+}
+
+bool ls__recorder_knows(const ls__recorder *r, uint64_t id)
+{
+    return find(r, id)->id != 0;
 }
 
 /* ---- cells ------------------------------------------------------------------------ */
@@ -167,6 +183,7 @@ static ls_status add_node(ls__recorder *r, const ls_call *c, ls_tensor *const *i
             return ls_error_pending();
     }
     r->graph->calls++;
+    r->graph->replica = r->sink.replica;
     *out = ls__graph_add(r->graph, NULL, c->op, c->attrs, c->n_inputs, wires, c->n_cells, cells,
                          c->n_outputs, c->out);
     return *out ? LS_OK : LS_NO_MEMORY;
@@ -202,16 +219,28 @@ static ls_status record(ls__sink *sink, const ls_call *c, ls_tensor *const *inpu
     return LS_OK;
 }
 
+/* What one more call is, whether or not a row of the program's makes it. */
+ls_status ls__recorder_meet(ls__recorder *r, const ls_op *op, int n_inputs, ls_tensor *const *inputs,
+                            int n_cells, ls__cell *const *cells)
+{
+    ls_call c = { .op = op, .n_inputs = n_inputs, .n_cells = n_cells, .cells = cells };
+    ls__node *node = NULL;
+    ls_status st = add_node(r, &c, inputs, &node);
+    for (int i = 0; i < n_cells && !st; i++)
+        r->reads[node->cells[i]] = 0;
+    return st;
+}
+
 /* ---- opening and closing -------------------------------------------------------------- */
 
-ls__recorder *ls__recorder_open(const char *name)
+ls__recorder *ls__recorder_new(const char *name)
 {
     ls__recorder *r = calloc(1, sizeof *r);
     if (!r) {
         ls__fail_memory("a traced step", sizeof *r);
         return NULL;
     }
-    r->sink = (ls__sink){ .serial = ls__new_id(), .record = record };
+    r->sink = (ls__sink){ .serial = ls__new_id(), .record = record, .replica = -1 };
     r->graph = ls__graph_new(name);
     r->symbol = ls__storage_wrap("a traced step", NULL, NULL, NULL);
     if (!r->graph || !r->symbol || make_room(r)) {
@@ -222,14 +251,28 @@ ls__recorder *ls__recorder_open(const char *name)
         return NULL;
     }
     r->symbol->symbol = r->sink.serial;
-    r->around = ls__sink_set(&r->sink);
+    return r;
+}
+
+ls__recorder *ls__recorder_open(const char *name)
+{
+    ls__recorder *r = ls__recorder_new(name);
+    if (r)
+        r->around = ls__sink_set(&r->sink);
     return r;
 }
 
 ls__graph *ls__recorder_close(ls__recorder *r, bool wanted)
 {
-    ls__graph *g = r->graph;
     ls__sink_set(r->around);
+    return ls__recorder_end(r, wanted);
+}
+
+ls__graph *ls__recorder_end(ls__recorder *r, bool wanted)
+{
+    if (!r)
+        return NULL;
+    ls__graph *g = r->graph;
     ls__storage_unref(r->symbol);
     free(r->table);
     free(r->reads);
@@ -248,4 +291,9 @@ int ls__recorder_at(const ls__recorder *r)
 ls__graph *ls__recorder_graph(ls__recorder *r)
 {
     return r->graph;
+}
+
+ls__sink *ls__recorder_sink(ls__recorder *r)
+{
+    return &r->sink;
 }

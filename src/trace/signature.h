@@ -17,6 +17,11 @@ typedef struct ls__signature {
 
 ls_status ls__signature_of(const ls_value *arguments, ls__signature *out);
 
+/* The same in pieces, for who has other things to put in; a value may be distributed. */
+void ls__signature_begin(ls__signature *s);
+ls_status ls__signature_number(ls__signature *s, int64_t number);
+ls_status ls__signature_value(ls__signature *s, const ls_value *v, bool with_devices);
+
 /* "(f32[64,28,28,1], i32[64])" in a buffer of the frame. */
 const char *ls__signature_text(const ls_value *arguments);
 

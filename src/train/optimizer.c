@@ -1,7 +1,8 @@
 /*
  * Optimizers. Each is a row of a small table: how many slots a variable has and
  * which update row runs. Invariant: all that can fail (gradients, slots, copies
- * of live snapshots) is done before the first variable changes.
+ * of live snapshots) is done before the first variable changes. Replicas meet: their
+ * gradients are added up, and every variable is updated once for all of them.
  */
 #include <lockstep/ops.h>
 #include <lockstep/train.h>
@@ -12,10 +13,15 @@
 #include "base/status.h"
 #include "dispatch/sink.h"
 #include "dispatch/tape.h"
+#include "ops/replicas.h"
 #include "ops/update.h"
 #include "ops/variable.h"
+#include "strategy/context.h"
+#include "strategy/run.h"
+#include "strategy/strategy.h"
 #include "strategy/variable.h"
 #include "tensor/tensor.h"
+#include "tensor/value.h"
 
 enum { MOST_SLOTS = 2 };
 
@@ -86,7 +92,12 @@ static ls_optimizer *make(const optimizer_kind *kind, double rate)
         ls_optimizer_free(o);
         return NULL;
     }
-    *(double *)ls__cell_write(o->rate) = rate;
+    double *at = ls__cell_write(o->rate);
+    if (!at) {
+        ls_optimizer_free(o);
+        return NULL;
+    }
+    *at = rate;
     return o;
 }
 
@@ -176,7 +187,8 @@ ls_status ls_set_rate(ls_optimizer *o, double rate)
     if (!st)
         st = check_rate("ls_set_rate", rate);
     if (!st) {
-        LS_FRAME st = ls__cell_assign(o->rate, ls_scalar(LS_F64, rate));
+        LS_FRAME
+            st = ls__cell_assign(o->rate, ls_scalar(LS_F64, rate));
     }
     return st;
 }
@@ -186,8 +198,9 @@ static bool unknown_here(const char *who)
 {
     if (!ls__sink_get())
         return false;
-    ls__hint(ls__fail(LS_STATE, "%s: a replay has its own, not known while the step is traced", who),
-             "ask outside of the traced function");
+    ls__hint(
+        ls__fail(LS_STATE, "%s: a replay has its own, not known while the step is traced", who),
+        "ask outside of the traced function");
     return true;
 }
 
@@ -207,22 +220,22 @@ int64_t ls_iterations(const ls_optimizer *o)
 
 /* ---- updating ---------------------------------------------------------------------- */
 
-static ls_status slots_of(ls_optimizer *o, ls_variable *v, slot_set **out)
+static ls_status slots_of(ls_optimizer *o, const char *name, ls__cell *cell, slot_set **out)
 {
     for (slot_set *set = o->sets; set; set = set->next)
-        if (set->variable == ls__cell_serial(v->cell)) {
+        if (set->variable == ls__cell_serial(cell)) {
             *out = set;
             return LS_OK;
         }
     slot_set *set = calloc(1, sizeof *set);
     if (!set)
         return ls__fail_memory(o->kind->name, sizeof *set);
-    set->variable = ls__cell_serial(v->cell);
-    set->cells[0] = v->cell;
+    set->variable = ls__cell_serial(cell);
+    set->cells[0] = cell;
     for (int i = 1; i <= o->kind->slots; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "%s/%s", v->name, o->kind->slot_names[i - 1]);
-        ls_status st = ls__cell_new(name, ls__cell_spec(v->cell), &set->cells[i]);
+        char slot[128];
+        snprintf(slot, sizeof slot, "%s/%s", name, o->kind->slot_names[i - 1]);
+        ls_status st = ls__cell_new(slot, ls__cell_spec(cell), &set->cells[i]);
         if (st) {
             while (--i > 0)
                 ls__cell_unref(set->cells[i]);
@@ -236,18 +249,26 @@ static ls_status slots_of(ls_optimizer *o, ls_variable *v, slot_set **out)
     return LS_OK;
 }
 
-static ls_status check_gradient(const ls_variable *v, const ls_tensor *gradient)
+/* Whether this thread may update the variable, with this gradient; its cell. */
+static ls_status check_pair(const ls_variable *v, const ls_tensor *gradient, ls__cell **cell)
 {
-    ls_status st = ls__check_tensor("ls_apply_gradients", "a gradient", gradient);
+    const char *who = "ls_apply_gradients";
+    ls_status st = ls__check_variable_here(who, v);
+    if (!st)
+        st = ls__check_tensor(who, "a gradient", gradient);
+    if (!st)
+        st = ls__shared_cell(who, v, cell);
     if (st)
         return st;
-    const ls__spec *spec = ls__cell_spec(v->cell);
+    if (v->strategy && v->strategy->freed)
+        return ls__fail(LS_STATE, "%s: the strategy of variable '%s' was freed", who, v->name);
+    const ls__spec *spec = ls__cell_spec(*cell);
     if (spec->dtype != LS_F32 && spec->dtype != LS_F64)
-        return ls__fail(LS_SHAPE, "ls_apply_gradients: variable '%s' is %s, wants f32 or f64",
-                        v->name, ls__spec_text(spec));
+        return ls__fail(LS_SHAPE, "%s: variable '%s' is %s, wants f32 or f64", who, v->name,
+                        ls__spec_text(spec));
     if (!ls__spec_equal(spec, &gradient->spec))
-        return ls__fail(LS_SHAPE, "ls_apply_gradients: variable '%s' is %s, its gradient %s",
-                        v->name, ls__spec_text(spec), ls_describe(gradient));
+        return ls__fail(LS_SHAPE, "%s: variable '%s' is %s, its gradient %s", who, v->name,
+                        ls__spec_text(spec), ls_describe(gradient));
     return LS_OK;
 }
 
@@ -256,15 +277,14 @@ static ls_status prepare(ls_optimizer *o, int count, ls_tensor *const *gradients
                          ls_variable *const *variables, slot_set **sets, ls_tensor **dense)
 {
     for (int i = 0; i < count; i++) {
-        ls_status st = ls__check_variable("ls_apply_gradients", variables[i]);
+        ls__cell *cell = NULL;
+        ls_status st = check_pair(variables[i], gradients[i], &cell);
         for (int k = 0; k < i && !st; k++)
-            if (variables[k] == variables[i])
+            if (sets[k]->cells[0] == cell)
                 st = ls__fail(LS_INVALID, "ls_apply_gradients: variable '%s' is listed twice",
                               variables[i]->name);
         if (!st)
-            st = check_gradient(variables[i], gradients[i]);
-        if (!st)
-            st = slots_of(o, variables[i], &sets[i]);
+            st = slots_of(o, variables[i]->name, cell, &sets[i]);
         for (int k = 0; k <= o->kind->slots && !st; k++)
             st = ls__cell_unshare(sets[i]->cells[k]);
         if (st)
@@ -306,6 +326,81 @@ static ls_status apply(ls_optimizer *o, int count, ls_tensor *const *gradients,
     return st ? st : ls__cell_assign(o->iterations, iteration);
 }
 
+/* ---- replicas meet ------------------------------------------------------------------ */
+
+/* What a replica brings: its gradients, dense, and the variables they are of, so that all
+ * are seen to mean the same ones. */
+static ls_value *to_meet(const ls_replica *replica, int count, ls_tensor *const *gradients,
+                         ls_variable *const *variables)
+{
+    ls_value **parts = ls__frame_alloc(sizeof *parts * 2 * (size_t)(count + 1));
+    for (int i = 0; parts && i < count; i++) {
+        ls__cell *cell;
+        if (check_pair(variables[i], gradients[i], &cell))
+            return NULL;
+        if (!variables[i]->strategy) {
+            ls__hint(ls__fail(LS_STATE,
+                              "ls_apply_gradients: replica %d of %d updates variable '%s', "
+                              "which belongs to no strategy",
+                              replica->id, replica->strategy->replicas, variables[i]->name),
+                     "make it in the strategy's scope: LS_SCOPE(s) v = ls_variable_new(...)");
+            return NULL;
+        }
+        ls_tensor *dense = ls_densify(gradients[i]);
+        parts[i] = dense ? ls_leaf(dense) : NULL;
+        parts[count + i] = ls_variable_leaf(ls_value_container(variables[i]));
+        if (!parts[i] || !parts[count + i])
+            return NULL;
+    }
+    return parts ? ls_list(2 * count, parts) : NULL;
+}
+
+/* The sum over replicas, in the order of the tree; a gradient that is one tensor for all of
+ * them was given by each. */
+static ls_tensor *sum_of(const ls_strategy *s, const ls_value *leaf)
+{
+    ls_tensor **parts = ls__frame_alloc(sizeof *parts * (size_t)s->replicas);
+    for (int r = 0; parts && r < s->replicas; r++) {
+        parts[r] = ls__here(ls__leaf_component(leaf, r));
+        if (!parts[r])
+            return NULL;
+    }
+    return parts ? ls__sum_replicas(LS_SUM, s->replicas, parts) : NULL;
+}
+
+static ls_value *apply_once(ls_strategy *s, ls_value *arguments, void *user)
+{
+    int count = ls_length(arguments) / 2;
+    ls_tensor **sums = ls__frame_alloc(sizeof *sums * (size_t)(count + 1));
+    ls_variable **variables = ls__frame_alloc(sizeof *variables * (size_t)(count + 1));
+    for (int i = 0; sums && variables && i < count; i++) {
+        sums[i] = sum_of(s, ls_child(arguments, i));
+        variables[i] = ls_leaf_variable(ls_child(arguments, count + i));
+        if (!sums[i] || !variables[i])
+            return NULL;
+    }
+    if (!sums || !variables || apply(user, count, sums, variables))
+        return NULL;
+    return ls_list(0, NULL);
+}
+
+/* The update by this thread, or with all replicas when it is one of several. What failed
+ * before (`st`) still comes to the meeting, so that nobody waits for it. */
+static ls_status apply_here(const char *who, ls_status st, ls_optimizer *o, int count,
+                            ls_tensor *const *gradients, ls_variable *const *variables)
+{
+    ls_replica *replica = ls__hosted();
+    if (!replica || replica->strategy->replicas == 1)
+        return st ? st : apply(o, count, gradients, variables);
+    char what[64];
+    snprintf(what, sizeof what, "%s of optimizer %llu", who,
+             (unsigned long long)ls__cell_serial(o->iterations));
+    ls_value *arguments = st ? NULL : to_meet(replica, count, gradients, variables);
+    if (ls__meet(replica, what, apply_once, o, arguments))
+        return LS_OK;
+    return ls_error_pending() ? ls_error_pending() : LS_CANCELLED;
+}
+
 static ls_status check_lists(const char *who, const ls_optimizer *o, int count, const void *a,
                              const void *b)
 {
@@ -320,25 +415,26 @@ ls_status ls_apply_gradients(ls_optimizer *o, int count, ls_tensor *const *gradi
 {
     ls_status st = check_lists("ls_apply_gradients", o, count, gradients, variables);
     if (!st) {
-        LS_FRAME st = apply(o, count, gradients, variables);
+        LS_FRAME
+            st = apply_here("ls_apply_gradients", LS_OK, o, count, gradients, variables);
     }
     return st;
 }
 
-static ls_status minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count,
-                          ls_variable *const *variables)
+/* Of the loss with respect to those that are trained: *out of `trained`, `gradients`. */
+static ls_status gradients_of(ls_tape *tape, ls_tensor *loss, int count,
+                              ls_variable *const *variables, int *out, ls_variable **trained,
+                              ls_tensor **gradients)
 {
-    ls_variable **trained = ls__frame_alloc(sizeof *trained * (size_t)(count + 1));
     ls_tensor **values = ls__frame_alloc(sizeof *values * (size_t)(count + 1));
-    ls_tensor **gradients = ls__frame_alloc(sizeof *gradients * (size_t)(count + 1));
-    if (!trained || !values || !gradients)
+    if (!values)
         return LS_NO_MEMORY;
     int n = 0;
     for (int i = 0; i < count; i++) {
         ls_status st = ls__check_variable("ls_minimize", variables[i]);
         if (st)
             return st;
-        if (!variables[i]->trainable)
+        if (!ls_variable_trainable(variables[i]))
             continue;
         trained[n] = variables[i];
         values[n] = ls_read(variables[i]);
@@ -350,11 +446,26 @@ static ls_status minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int c
     if (!st)
         st = ls__gradients(tape, 1, &loss, NULL, n, values, gradients, &connected);
     if (!st && n > 0 && connected == 0)
-        st = ls__hint(ls__fail(LS_INVALID, "ls_minimize: the loss depends on none of the %d "
-                                           "trainable variables", n),
+        st = ls__hint(ls__fail(LS_INVALID,
+                               "ls_minimize: the loss depends on none of the %d "
+                               "trainable variables",
+                               n),
                       "compute it after ls_tape_open from ls_read of them, and write them only "
                       "after ls_minimize");
-    return st ? st : apply(o, n, gradients, trained);
+    *out = n;
+    return st;
+}
+
+static ls_status minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count,
+                          ls_variable *const *variables)
+{
+    ls_variable **trained = ls__frame_alloc(sizeof *trained * (size_t)(count + 1));
+    ls_tensor **gradients = ls__frame_alloc(sizeof *gradients * (size_t)(count + 1));
+    if (!trained || !gradients)
+        return LS_NO_MEMORY;
+    int n = 0;
+    ls_status st = gradients_of(tape, loss, count, variables, &n, trained, gradients);
+    return apply_here("ls_minimize", st, o, n, gradients, trained);
 }
 
 ls_status ls_minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count,
@@ -366,7 +477,8 @@ ls_status ls_minimize(ls_optimizer *o, ls_tape *tape, ls_tensor *loss, int count
     if (!st)
         st = ls_tape_stop(tape);
     if (!st) {
-        LS_FRAME st = minimize(o, tape, loss, count, variables);
+        LS_FRAME
+            st = minimize(o, tape, loss, count, variables);
     }
     return st;
 }

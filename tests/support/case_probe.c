@@ -38,7 +38,7 @@ static bool noted(ls_tape *tape, size_t from, const ls_op *row)
     if (ls__tape_range(tape, "case_reaches", &begin, &end))
         return false;
     for (size_t i = from; i < end; i++)
-        if (ls__tape_get(i).op == row)
+        if (ls__tape_get(tape, i).op == row)
             return true;
     return false;
 }

@@ -102,6 +102,39 @@ def top_k(o):
     o.case("zero_rows", fn(2), o.rand((0, 3)), attrs={"k": 2})
 
 
+@op("sum_replicas")
+def sum_replicas(o):
+    def tree(v):
+        if len(v) == 1:
+            return v[0]
+        left = 1
+        while 2 * left < len(v):
+            left *= 2
+        return tree(v[:left]) + tree(v[left:])
+
+    def fn(mean):
+        return lambda *v: tree(v) / len(v) if mean else tree(v)
+
+    for mean in (False, True):
+        n, at = "mean" if mean else "sum", {"op": 2 if mean else 1}
+        for d in NUMBERS:
+            values = lambda shape: o.rand(shape, d, 0, 9)
+            if d == "u8" and mean:  # TensorFlow's quotient of u8 is f32
+                f = lambda *v: tf.cast(tree(v), tf.float64) / len(v)
+            else:
+                f = fn(mean)
+            o.case("%s_%s" % (n, d), f, values((2, 3)), values((2, 3)), values((2, 3)), attrs=at,
+                   via_f32=True)
+        for count in (1, 2, 5, 7):
+            o.case("%s_of_%d" % (n, count), fn(mean), *(o.rand((4,)) for _ in range(count)),
+                   attrs=at)
+        o.case(n + "_scalars", fn(mean), o.rand(()), o.rand(()), attrs=at)
+        o.case(n + "_zero_rows", fn(mean), o.rand((0, 3)), o.rand((0, 3)), attrs=at)
+    wraps = [edges("i32", [2**31 - 1, -2**31]), edges("i32", [2, -1])]
+    o.case("wraps", fn(False), *wraps, attrs={"op": 1})
+    o.case("u8_wraps", fn(False), edges("u8", [200, 255]), edges("u8", [100, 1]), attrs={"op": 1})
+
+
 # ---- linear algebra ----
 
 

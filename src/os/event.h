@@ -1,0 +1,30 @@
+/*
+ * Waiting for another thread: a counter that one side advances and the other waits
+ * for. It spins for a moment, when that makes sense, and sleeps then.
+ *
+ *     waiter:  ls__event_wait(&e, seen + 1, spin);    // until the count has reached seen + 1
+ *     other:   ls__event_post(&e);                    // adds one
+ *
+ * What was written before the post is seen after the wait. An event starts as zeros; the count
+ * wraps, so waits are for counts less than 2^31 away. A poster may touch the event for a moment
+ * after the waiter has gone on: it must outlive the call of ls__event_post.
+ */
+#ifndef LS__OS_EVENT_H
+#define LS__OS_EVENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct ls__event {
+    _Atomic uint32_t count;
+    _Atomic uint32_t sleepers;
+} ls__event;
+
+/* How long to spin before sleeping, in turns of a loop with a pause: not at all when the
+ * threads that wait for each other outnumber the cores. */
+enum { LS__SPIN_NEVER = 0, LS__SPIN_SHORT = 4000 };
+
+void ls__event_post(ls__event *e);
+void ls__event_wait(ls__event *e, uint32_t count, int spin);
+
+#endif

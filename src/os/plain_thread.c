@@ -1,0 +1,78 @@
+/*
+ * Plain threads over POSIX threads.
+ */
+#include "os/plain_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ls__thread {
+    pthread_t thread;
+    pid_t process;
+    void (*fn)(void *);
+    void *arg;
+};
+
+static void *thread_main(void *arg)
+{
+    ls__thread *t = arg;
+    t->fn(t->arg);
+    return NULL;
+}
+
+static int start(ls__thread *t, int core)
+{
+    pthread_attr_t attr;
+    int error = pthread_attr_init(&attr);
+    if (error)
+        return error;
+    if (core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((size_t)core, &set);
+        error = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
+    }
+    if (!error)
+        error = pthread_create(&t->thread, &attr, thread_main, t);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
+ls_status ls__thread_start(const char *name, int core, void (*fn)(void *), void *arg,
+                           ls__thread **out)
+{
+    ls__thread *t = malloc(sizeof *t);
+    if (!t)
+        return ls__fail_memory("thread", sizeof *t);
+    *t = (ls__thread){ .process = getpid(), .fn = fn, .arg = arg };
+    int error = start(t, core);
+    if (error) {
+        free(t);
+        return ls__hint(ls__fail(LS_IO, "cannot start thread '%s' on core %d: %s", name, core,
+                                 strerror(error)),
+                        "look at the limits on threads (ulimit -u) and the cpuset");
+    }
+    char short_name[16];
+    snprintf(short_name, sizeof short_name, "%s", name);
+    pthread_setname_np(t->thread, short_name);
+    *out = t;
+    return LS_OK;
+}
+
+bool ls__thread_is_here(const ls__thread *t)
+{
+    return t->process == getpid();
+}
+
+void ls__thread_join(ls__thread *t)
+{
+    if (!t)
+        return;
+    if (ls__thread_is_here(t))
+        pthread_join(t->thread, NULL);
+    free(t);
+}

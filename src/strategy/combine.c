@@ -1,0 +1,215 @@
+/*
+ * Combining replicas. Invariant: whatever adds over replicas does it with sum_replicas
+ * (ops/replicas.h), so in the order of the tree; MEAN is that sum divided by V.
+ */
+#include "strategy/combine.h"
+
+#include <lockstep/ops.h>
+#include <lockstep/tape.h>
+#include <lockstep/variable.h>
+
+#include "base/status.h"
+#include "ops/replicas.h"
+#include "strategy/defect.h"
+#include "strategy/strategy.h"
+#include "strategy/variable.h"
+#include "tensor/tensor.h"
+#include "tensor/value.h"
+
+ls_tensor *ls__on_device(ls_tensor *t, const ls__device *device)
+{
+    return !t || t->device == device ? t : ls_copy_to(t, device->name);
+}
+
+/* ---- checks ------------------------------------------------------------------------------- */
+
+ls_status ls__check_reduce_op(const char *who, ls_reduce_op op)
+{
+#define KNOWN(name, value, text)                                                                   \
+    if ((int)op == (value))                                                                        \
+        return LS_OK;
+#define AGGREGATION(name, value, text)                                                             \
+    if ((int)op == (value))                                                                        \
+        return ls__hint(ls__fail(LS_INVALID, "%s: op %d is the aggregation " #name, who, (int)op), \
+                        "give an ls_reduce_op: LS_SUM, LS_MEAN or LS_ONLY_FIRST");
+    LS_REDUCE_OP_LIST(KNOWN)
+    LS_AGGREGATION_LIST(AGGREGATION)
+#undef KNOWN
+#undef AGGREGATION
+    return ls__hint(ls__fail(LS_INVALID, "%s: op %d is no ls_reduce_op", who, (int)op),
+                    "give LS_SUM, LS_MEAN or LS_ONLY_FIRST");
+}
+
+static ls_status check_leaf_components(const ls_strategy *s, const char *who, const ls_value *leaf)
+{
+    int n = ls_components(leaf);
+    if (ls_spread_of(leaf) == LS_PLAIN || n == s->replicas)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID,
+                             "%s: a value of %d component%s, the strategy has %d "
+                             "replica%s",
+                             who, n, n == 1 ? "" : "s", s->replicas, s->replicas == 1 ? "" : "s"),
+                    "distributed values belong to the strategy that made them");
+}
+
+ls_status ls__check_components(const ls_strategy *s, const char *who, const ls_value *value)
+{
+    if (ls_kind_of(value) == LS_LEAF)
+        return check_leaf_components(s, who, value);
+    ls_status st = LS_OK;
+    for (int i = 0; i < ls_length(value) && !st; i++)
+        st = ls__check_components(s, who, ls_child(value, i));
+    return st;
+}
+
+ls_status ls__refuse_sum(const ls_strategy *s, const char *who, const ls__parts *parts)
+{
+    return ls__hint(ls__fail(LS_INVALID,
+                             "%s: the SUM over %d replicas of a %s value (%s), which "
+                             "is the same for all of them",
+                             who, s->replicas, parts->spread == LS_MIRRORED ? "mirrored" : "plain",
+                             ls_describe(parts->at[0])),
+                    "LS_MEAN gives the value itself; what each replica has of its own comes from "
+                    "ls_run or ls_per_replica");
+}
+
+/* ---- the tensors of a leaf ------------------------------------------------------------------ */
+
+static ls_tensor *part(const ls_value *leaf, ls_variable *v, bool own_cells, int i)
+{
+    if (!v)
+        return ls__leaf_component(leaf, i);
+    return ls_read(own_cells ? ls_variable_component(v, i) : v);
+}
+
+ls_status ls__parts_of(const ls_strategy *s, const char *who, const ls_value *leaf,
+                       ls__device *device, ls__parts *out)
+{
+    ls_variable *v = ls__leaf_object(leaf) ? ls_leaf_variable(leaf) : NULL;
+    if (ls__leaf_object(leaf) && !v)
+        return ls_error_pending();
+    ls_status st = check_leaf_components(s, who, leaf);
+    if (st)
+        return st;
+    int components = v ? ls_variable_components(v) : 1;
+    bool own_cells = v && components == s->replicas && v->n_cells == components && components > 1;
+    out->spread = ls_spread_of(leaf);
+    if (v)
+        out->spread = own_cells ? LS_PER_REPLICA : components > 1 ? LS_MIRRORED : LS_PLAIN;
+    out->count = out->spread == LS_PER_REPLICA ? s->replicas : 1;
+    out->at = ls__frame_alloc(sizeof *out->at * (size_t)out->count);
+    if (!out->at)
+        return LS_NO_MEMORY;
+    for (int i = 0; i < out->count; i++) {
+        out->at[i] = ls__on_device(part(leaf, v, own_cells, i), device);
+        if (!out->at[i])
+            return ls_error_pending();
+    }
+    return LS_OK;
+}
+
+/* ---- combining ------------------------------------------------------------------------------- */
+
+static ls_tensor *divided(ls_tensor *t, int n)
+{
+    if (t && ls_dtype_is_integer(ls_dtype_of(t)))
+        t = ls_cast(t, LS_F64);
+    return ls_div(t, ls__scalar_like(t, n));
+}
+
+static ls_tensor *add_up(const ls_strategy *s, ls_reduce_op op, const ls__parts *p)
+{
+    if (LS__DEFECT(LS__MEAN_BY_DEVICES) && op == LS_MEAN)
+        return divided(ls__sum_replicas(LS_SUM, p->count, p->at), s->n_devices);
+    if (LS__DEFECT(LS__WRONG_ORDER))
+        for (int i = 0, k = p->count - 1; i < k; i++, k--) {
+            ls_tensor *last = p->at[k];
+            p->at[k] = p->at[i];
+            p->at[i] = last;
+        }
+    return ls__sum_replicas(op, p->count, p->at);
+}
+
+/* Rows are named by i32 or i64: by i64 where replicas differ. */
+static ls_tensor *joined_rows(const ls__parts *p, ls_tensor **list)
+{
+    bool differ = false;
+    for (int i = 0; i < p->count; i++) {
+        list[i] = ls_sparse_rows(p->at[i]);
+        if (!list[i])
+            return NULL;
+        differ = differ || ls_dtype_of(list[i]) != ls_dtype_of(list[0]);
+    }
+    for (int i = 0; differ && i < p->count; i++)
+        list[i] = ls_cast(list[i], LS_I64);
+    return ls_concat(p->count, list, 0);
+}
+
+static ls_tensor *join_sparse(ls_reduce_op op, const ls__parts *p)
+{
+    ls_tensor **list = ls__frame_alloc(sizeof *list * (size_t)p->count);
+    if (!list)
+        return NULL;
+    ls_tensor *rows = joined_rows(p, list);
+    for (int i = 0; i < p->count; i++)
+        list[i] = ls_sparse_values(p->at[i]);
+    ls_tensor *values = ls_concat(p->count, list, 0);
+    if (op == LS_MEAN)
+        values = divided(values, p->count);
+    return ls_sparse(rows, values, p->at[0]->spec.dims[0]);
+}
+
+static ls_status check_number(const char *who, const ls_tensor *t)
+{
+    if (ls_dtype_is_float(t->spec.dtype) || ls_dtype_is_integer(t->spec.dtype))
+        return LS_OK;
+    return ls__hint(ls__fail(LS_SHAPE, "%s: the replicas have %s, which cannot be added up", who,
+                             ls_describe(t)),
+                    "ls_cast makes numbers of bools; LS_ONLY_FIRST takes replica 0's");
+}
+
+/* The sum of no values: what a program begins to count from. */
+static bool is_number_0(const ls_tensor *t)
+{
+    ls_dtype d = t->spec.dtype;
+    return t->spec.rank == 0 && !t->storage->symbol &&
+           (ls_dtype_is_float(d) || ls_dtype_is_integer(d)) && ls_to_double(t) == 0;
+}
+
+ls_tensor *ls__combine(const ls_strategy *s, const char *who, ls_reduce_op op,
+                       const ls__parts *parts)
+{
+    ls_tensor *first = parts->at[0];
+    if (op == LS_ONLY_FIRST)
+        return ls__same_value(first);
+    if (parts->spread != LS_PER_REPLICA) {
+        bool itself = op == LS_MEAN || s->replicas == 1 || is_number_0(first);
+        return itself || !ls__refuse_sum(s, who, parts) ? ls__same_value(first) : NULL;
+    }
+    const ls__spec **specs = ls__frame_alloc(sizeof *specs * (size_t)parts->count);
+    if (!specs)
+        return NULL;
+    int sparse = 0;
+    for (int i = 0; i < parts->count; i++) {
+        specs[i] = &parts->at[i]->spec;
+        sparse += ls_is_sparse(parts->at[i]);
+    }
+    if (ls__replicas_alike(who, parts->count, specs, -1) || check_number(who, first))
+        return NULL;
+    return sparse == parts->count ? join_sparse(op, parts) : add_up(s, op, parts);
+}
+
+/* ---- mirroring ------------------------------------------------------------------------------- */
+
+ls_value *ls__mirrored_leaf(const ls_strategy *s, ls_tensor *t)
+{
+    ls_tensor **copies = t ? ls__frame_alloc(sizeof *copies * (size_t)s->replicas) : NULL;
+    if (!copies)
+        return NULL;
+    for (int i = 0; i < s->replicas; i++) {
+        copies[i] = ls__on_device(t, ls__device_of_replica(s, i));
+        if (!copies[i])
+            return NULL;
+    }
+    return ls__leaf_spread(LS_MIRRORED, s->replicas, copies);
+}

@@ -1,0 +1,90 @@
+/*
+ * Hosts. Invariant: an order is written before it is posted and read after it was waited
+ * for, so the event's ordering is all the synchronisation they need.
+ */
+#include "strategy/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "os/plain_thread.h"
+#include "os/topology.h"
+#include "strategy/replay.h"
+#include "strategy/run_state.h"
+
+ls__host *ls__host_of(ls_strategy *s, int replica)
+{
+    return &s->hosts[replica];
+}
+
+int ls__spin_for(int threads)
+{
+    return threads > ls_cpu_cores() ? LS__SPIN_NEVER : LS__SPIN_SHORT;
+}
+
+ls__order ls__host_serve(ls__host *host)
+{
+    ls__event_wait(&host->go, ++host->seen, host->strategy->spin);
+    ls__order order = host->order; /* work may bring the next one */
+    if (order == LS__ORDER_RUN)
+        ls__run_replica(host->what, host->replica);
+    else if (order == LS__ORDER_REPLAY)
+        ls__replay_share(host->what, host->replica);
+    return order;
+}
+
+void ls__host_tell(ls_strategy *s, int replica, ls__order order, void *what)
+{
+    ls__host *host = ls__host_of(s, replica);
+    host->order = order;
+    host->what = what;
+    ls__event_post(&host->go);
+}
+
+static void host_main(void *arg)
+{
+    ls__host *host = arg;
+    while (ls__host_serve(host) != LS__ORDER_QUIT)
+        ;
+}
+
+static ls_status start(ls_strategy *s, int replica)
+{
+    ls__host *host = ls__host_of(s, replica);
+    if (host->thread && ls__thread_is_here(host->thread))
+        return LS_OK;
+    if (host->thread)
+        return ls__hint(ls__fail(LS_STATE, "this process was forked: the threads of its strategies "
+                                           "are in the parent"),
+                        "exec after fork, or make strategies after it");
+    char name[32];
+    snprintf(name, sizeof name, "ls-replica-%d", replica);
+    *host = (ls__host){ .strategy = s, .replica = replica };
+    int core = ls__core_number(ls__device_of_replica(s, replica)->index);
+    return ls__thread_start(name, core, host_main, host, &host->thread);
+}
+
+ls_status ls__hosts_start(ls_strategy *s, int first, int end)
+{
+    if (!s->hosts)
+        s->hosts = calloc((size_t)s->replicas, sizeof *s->hosts);
+    if (!s->hosts)
+        return ls__fail_memory("the threads of a strategy", (size_t)s->replicas * sizeof *s->hosts);
+    ls_status st = LS_OK;
+    for (int r = first > 0 ? first : 1; r < end && !st; r++)
+        st = start(s, r);
+    return st;
+}
+
+void ls__hosts_stop(ls_strategy *s)
+{
+    for (int r = 1; s->hosts && r < s->replicas; r++) {
+        ls__host *host = ls__host_of(s, r);
+        if (host->thread && ls__thread_is_here(host->thread))
+            ls__host_tell(s, r, LS__ORDER_QUIT, NULL);
+        ls__thread_join(host->thread);
+    }
+    free(s->hosts);
+    s->hosts = NULL;
+}

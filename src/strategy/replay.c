@@ -1,0 +1,344 @@
+/*
+ * The replay of a step. Its pieces are rounds: in each, the devices run the piece of
+ * their replicas side by side; between rounds the runner, alone, holds the meeting or ends the
+ * step. Invariants: pieces before the last thing that can fail run under a journal, what
+ * comes after it without one (rule E: a fused update saves nothing); nothing is allocated but
+ * results and what the journal saves, both from recycled memory.
+ */
+#include "strategy/replay.h"
+
+#include "dispatch/context.h"
+#include "kernels/threads.h"
+#include "strategy/defect.h"
+#include "strategy/host.h"
+#include "strategy/placement.h"
+#include "tensor/journal.h"
+#include "tensor/tensor.h"
+#include "tensor/value.h"
+#include "trace/outputs.h"
+
+/* One replica's part of the replay. */
+typedef struct part {
+    ls_status status;
+    ls__error_record error;
+    int meeting;        /* the instruction it stands at, -1: none */
+    ls_tensor **inputs; /* its arguments' tensors */
+    ls_tensor **outputs;
+} part;
+
+struct ls__replay {
+    ls_strategy *s;
+    ls__traced_step *step;
+    part *parts; /* V */
+    ls__journal journal;
+    ls__journal *journal_now; /* what pieces run under: the journal, or NULL */
+    bool to_tail;             /* pieces stop where nothing can fail any more */
+    int devices;              /* that work at once: 1 for the default strategy */
+    ls_numerics numerics;
+    int kernel_threads;
+    _Atomic int pending; /* devices still at work in this round */
+};
+
+/* ---- a round --------------------------------------------------------------------------------- */
+
+static void run_part(ls__replay *p, int r)
+{
+    ls__piece *program = &p->step->programs[r];
+    part *mine = &p->parts[r];
+    if (mine->status)
+        return;
+    int stop = p->to_tail ? program->plan->tail : program->plan->n_instructions;
+    mine->status = ls__instance_run_to(program->instance, stop, &mine->meeting);
+    if (mine->status)
+        ls__error_take(&mine->error);
+}
+
+static void run_share(ls__replay *p, int device)
+{
+    ls_strategy *s = p->s;
+    ls__journal *journal = ls__journal_use(p->journal_now);
+    ls_numerics numerics = ls_check_numerics(p->numerics);
+    int threads = ls__kernel_threads_get();
+    if (threads != p->kernel_threads)
+        ls__kernel_threads(p->kernel_threads);
+    int end = ls__block_begin(s->replicas, p->devices, device + 1);
+    for (int r = ls__block_begin(s->replicas, p->devices, device); r < end; r++)
+        run_part(p, r);
+    if (threads != p->kernel_threads)
+        ls__kernel_threads(threads);
+    ls_check_numerics(numerics);
+    ls__journal_use(journal);
+    if (p->devices > 1 && atomic_fetch_sub_explicit(&p->pending, 1, memory_order_acq_rel) == 1)
+        ls__event_post(&s->done); /* the replay may be over at once */
+}
+
+void ls__replay_share(ls__replay *p, int replica)
+{
+    run_share(p, ls__block_of(p->s->replicas, p->devices, replica));
+}
+
+/* The lowest replica that failed, or -1. */
+static int first_failed(const ls__replay *p)
+{
+    int n = p->s->replicas;
+    for (int i = 0; i < n; i++) {
+        int r = LS__DEFECT(LS__HIGHEST_ERROR) ? n - 1 - i : i;
+        if (p->parts[r].status)
+            return r;
+    }
+    return -1;
+}
+
+static ls_status round_of_all(ls__replay *p, bool journaled, bool to_tail)
+{
+    ls_strategy *s = p->s;
+    p->journal_now = journaled ? &p->journal : NULL;
+    p->to_tail = to_tail;
+    s->rounds += p->devices > 1;
+    atomic_store_explicit(&p->pending, p->devices, memory_order_relaxed);
+    for (int d = 1; d < p->devices; d++)
+        ls__host_tell(s, ls__block_begin(s->replicas, p->devices, d), LS__ORDER_REPLAY, p);
+    run_share(p, 0);
+    if (p->devices > 1)
+        ls__event_wait(&s->done, s->rounds, s->spin);
+    int failed = first_failed(p);
+    if (failed < 0)
+        return LS_OK;
+    const ls__error_record *own = &p->parts[failed].error;
+    ls_status st = s->replicas == 1 ? ls__fail(own->status, "%s", own->text)
+                                    : ls__fail(own->status, "replica %d: %s", failed, own->text);
+    return own->hint[0] ? ls__hint(st, "%s", own->hint) : st;
+}
+
+/* ---- a meeting --------------------------------------------------------------------------------- */
+
+static ls_status run_meeting(ls__replay *p, ls__piece *m, bool final)
+{
+    int none;
+    ls__journal *before = ls__journal_use(&p->journal);
+    int stop = final ? m->plan->tail : m->plan->n_instructions;
+    ls_status st = ls__instance_run_to(m->instance, stop, &none);
+    if (!st && final) {
+        ls__journal_use(NULL);
+        st = ls__instance_run(m->instance, &none);
+    }
+    ls__journal_use(before);
+    return st;
+}
+
+static ls_status hold_meeting(ls__replay *p, int k)
+{
+    ls__piece *m = &p->step->meetings[k];
+    for (int i = 0; i < m->gained.count; i++) {
+        ls__source from = m->gained.at[i];
+        ls__instance *instance = p->step->programs[from.from].instance;
+        m->inputs[i] = ls__instance_call(instance, p->parts[from.from].meeting)->in_data[from.index];
+    }
+    ls__instance_begin(m->instance, m->inputs, &m->first);
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    bool final = k == p->step->n_meetings - 1 && !p->step->late_can_fail;
+    ls_status st = run_meeting(p, m, final);
+    if (!st && LS__DEFECT(LS__MERGED_TWICE)) {
+        ls__instance_begin(m->instance, m->inputs, &m->first);
+        st = run_meeting(p, m, final);
+    }
+    return ls__error_scope_close(&scope, st, "%s", m->recorded->name);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+static ls_status run_pieces(ls__replay *p)
+{
+    const ls__traced_step *step = p->step;
+    for (int k = 0; k < step->n_meetings; k++) {
+        ls_status st = round_of_all(p, true, false);
+        if (!st)
+            st = hold_meeting(p, k);
+        if (st)
+            return st;
+    }
+    /* Writes wait until no replica can fail any more. */
+    if (step->late_can_fail) {
+        ls_status st = round_of_all(p, true, step->writes_late);
+        if (st || !step->writes_late)
+            return st;
+    }
+    return round_of_all(p, false, false);
+}
+
+/* The tensors of replica r's arguments, in the order of its graph's inputs. */
+static ls_status take_inputs(ls__replay *p, int r, int n, const ls_value *const *leaves)
+{
+    ls__piece *program = &p->step->programs[r];
+    part *mine = &p->parts[r];
+    if (LS__DEFECT(LS__WRONG_ARGUMENT))
+        r = (r + 1) % p->s->replicas;
+    mine->inputs = ls__frame_alloc(sizeof *mine->inputs * (size_t)(program->n_arguments + 1));
+    mine->outputs =
+        ls__frame_alloc(sizeof *mine->outputs * (size_t)(program->plan->graph->n_outputs + 1));
+    if (!mine->inputs || !mine->outputs)
+        return LS_NO_MEMORY;
+    for (int i = 0, k = 0; i < n; i++) {
+        ls_tensor *t = ls__leaf_component(leaves[i], r);
+        if (!t)
+            continue; /* a variable */
+        mine->inputs[k++] = t;
+        if (t->sparse_rows)
+            mine->inputs[k++] = t->sparse_rows;
+    }
+    return LS_OK;
+}
+
+/* Addresses are taken after snapshots were copied out: an argument may be one. */
+static void begin(ls__replay *p, int r, const ls__draw_state *draws)
+{
+    ls__piece *program = &p->step->programs[r];
+    for (int i = 0; i < program->n_arguments; i++)
+        program->inputs[i] = ls__data(p->parts[r].inputs[i]);
+    for (int i = 0; i < program->gained.count; i++) {
+        ls__source from = program->gained.at[i];
+        program->inputs[program->n_arguments + i] =
+            ls__instance_output(p->step->meetings[from.from].instance, from.index);
+    }
+    int key = LS__DEFECT(LS__DRAWS_BY_DEVICE) ? ls__block_of(p->s->replicas, p->devices, r) : r;
+    ls__draw draw = { .key = ls__draw_key(draws->seed, LS__DRAW_OPERATOR, key, p->s->steps) };
+    if (ls__is_default(p->s)) /* the thread's own go on */
+        ls__take_draws(program->plan->graph->draws, &draw);
+    ls__instance_begin(program->instance, program->inputs, &draw);
+}
+
+static ls_status prepare(ls__replay *p, const ls_value *arguments)
+{
+    ls__traced_step *step = p->step;
+    int n = ls_leaf_count(arguments);
+    const ls_value **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
+    p->parts = ls__frame_alloc(sizeof *p->parts * (size_t)step->replicas);
+    if (!leaves || !p->parts)
+        return LS_NO_MEMORY;
+    ls__leaves(arguments, leaves);
+    ls_status st = LS_OK;
+    for (int r = 0; r < step->replicas && !st; r++) {
+        p->parts[r] = (part){ .meeting = -1 };
+        st = take_inputs(p, r, n, leaves);
+    }
+    for (int d = 1; d < p->devices && !st; d++) {
+        int first = ls__block_begin(p->s->replicas, p->devices, d);
+        st = ls__hosts_start(p->s, first, first + 1);
+    }
+    return st;
+}
+
+/* Nothing the program outside holds is looked at through memory that the step writes. */
+static ls_status unshare(ls__replay *p)
+{
+    ls_status st = LS_OK;
+    for (int r = 0; r < p->step->replicas && !st; r++)
+        st = ls__instance_unshare(p->step->programs[r].instance);
+    for (int k = 0; k < p->step->n_meetings && !st; k++)
+        st = ls__instance_unshare(p->step->meetings[k].instance);
+    return st;
+}
+
+static void begin_all(ls__replay *p, const ls__draw_state *draws)
+{
+    for (int r = 0; r < p->step->replicas; r++)
+        begin(p, r, draws);
+    for (int k = 0; k < p->step->n_meetings; k++)
+        p->step->meetings[k].first.key =
+            ls__draw_key(draws->seed, LS__DRAW_OPERATOR, -1, p->s->steps);
+}
+
+/* ---- results ------------------------------------------------------------------------------------------ */
+
+typedef struct results {
+    ls__replay *p;
+    int *next; /* per replica: its next output */
+} results;
+
+static ls_tensor *make_one(results *w, int r, const ls_tensor *like)
+{
+    const ls__piece *program = &w->p->step->programs[r];
+    part *mine = &w->p->parts[r];
+    ls__device *device = ls__device_of_replica(w->p->s, r);
+    int k = w->next[r]++;
+    ls_tensor *t = mine->outputs[k] =
+        ls__output_make(program->plan, k, mine->inputs, program->n_arguments, device);
+    if (!t || !like->sparse_rows)
+        return t;
+    k = w->next[r]++;
+    ls_tensor *rows = mine->outputs[k] =
+        ls__output_make(program->plan, k, mine->inputs, program->n_arguments, device);
+    return rows ? ls_sparse(rows, t, like->spec.dims[0]) : NULL;
+}
+
+static ls_value *make_leaf(const ls_value *leaf, void *user)
+{
+    results *w = user;
+    if (ls__leaf_object(leaf))
+        return ls_variable_leaf(ls__leaf_object(leaf));
+    int n = ls_components(leaf);
+    ls_tensor **tensors = ls__frame_alloc(sizeof *tensors * (size_t)n);
+    for (int r = 0; tensors && r < n; r++) {
+        tensors[r] = make_one(w, r, ls__leaf_component(leaf, r));
+        if (!tensors[r])
+            return NULL;
+    }
+    if (!tensors)
+        return NULL;
+    if (LS__DEFECT(LS__SWAPPED_RESULTS) && n > 1) {
+        ls_tensor *first = tensors[0];
+        tensors[0] = tensors[1];
+        tensors[1] = first;
+    }
+    return ls_spread_of(leaf) == LS_PLAIN ? ls_leaf(tensors[0])
+                                          : ls__leaf_spread(LS_PER_REPLICA, n, tensors);
+}
+
+static void fill_results(ls__replay *p)
+{
+    for (int r = 0; r < p->step->replicas; r++) {
+        const ls__piece *program = &p->step->programs[r];
+        for (int k = 0; k < program->plan->graph->n_outputs; k++)
+            ls__output_fill(program->plan, program->instance, k, program->n_arguments,
+                            p->parts[r].outputs[k]);
+    }
+}
+
+static ls_value *replay(ls__replay *p, const ls_value *arguments)
+{
+    results w = { p, ls__frame_alloc(sizeof *w.next * (size_t)p->step->replicas) };
+    if (!w.next || prepare(p, arguments))
+        return NULL;
+    for (int r = 0; r < p->step->replicas; r++)
+        w.next[r] = 0;
+    ls_value *out = ls__value_map(p->step->results, make_leaf, &w);
+    if (!out || unshare(p))
+        return NULL;
+    ls__draw_state draws;
+    ls__draws_get(&draws);
+    begin_all(p, &draws);
+    ls__journal_open(&p->journal, ls__journal_used());
+    ls_status st = run_pieces(p);
+    if (st)
+        ls__draws_set(&draws); /* a step that failed never drew */
+    if (st && !LS__DEFECT(LS__LOST_UNDO)) {
+        ls__journal_undo(&p->journal);
+        return NULL;
+    }
+    ls__journal_commit(&p->journal);
+    if (st)
+        return NULL;
+    fill_results(p);
+    return out;
+}
+
+ls_value *ls__replay_step(ls_strategy *s, ls__traced_step *step, const ls_value *arguments)
+{
+    ls__replay p = { .s = s,
+                     .step = step,
+                     .devices = s->n_devices ? s->n_devices : 1,
+                     .numerics = ls__numerics(),
+                     .kernel_threads = ls__kernel_threads_get() };
+    return replay(&p, arguments);
+}

@@ -1,0 +1,65 @@
+/*
+ * A step of many replicas, traced and compiled: V programs, and between their pieces the
+ * meetings, each a program of its own that the runner replays while all replicas wait.
+ *
+ *      replica 0   |-- piece --|meet|-- piece --|          its graph: inputs are arguments, and
+ *      replica 1   |-- piece --|meet|-- piece --|          what meetings gave it
+ *      meeting 0               |merge|                     its graph: inputs are what replicas brought
+ *
+ * Nothing is copied between them: a meeting reads the replicas' memory where they left it,
+ * and replicas read its results where it left them.
+ */
+#ifndef LS__STRATEGY_STEP_H
+#define LS__STRATEGY_STEP_H
+
+#include "strategy/run_state.h"
+#include "trace/execute.h"
+#include "trace/function.h"
+
+/* Where an input comes from: of a meeting's, the replica and which of the things it brought;
+ * of a replica's, the meeting and which of its results. */
+typedef struct ls__source {
+    int from, index;
+} ls__source;
+
+typedef struct ls__sources {
+    ls__source *at;
+    int count;
+} ls__sources;
+
+typedef struct ls__piece {
+    ls__graph *recorded;
+    ls__plan *plan;
+    bool shares_plan; /* the plan is another replica's, whose program is the same */
+    ls__instance *instance;
+    ls__sources gained;  /* of a replica: inputs after the arguments. Of a meeting: all inputs */
+    const void **inputs; /* addresses of all inputs */
+    int n_arguments;     /* of a replica */
+    ls__draw first;      /* of a meeting: its draws come after those of the ones before */
+} ls__piece;
+
+typedef struct ls__traced_step {
+    unsigned char *signature;
+    size_t signature_size;
+    int replicas;
+    ls__piece *programs; /* V */
+    ls__piece *meetings;
+    int n_meetings;
+    ls_value *results; /* kept: how they are grouped, with symbols for tensors */
+    bool draws;        /* any of it draws */
+    bool writes_late;   /* a program writes after its last meeting */
+    bool late_can_fail; /* a program may fail after its last meeting */
+    struct ls__traced_step *next; /* used less recently */
+} ls__traced_step;
+
+/* Runs the function on all replicas: replays its step for these arguments, traced first if it
+ * must. `outer`: the run around it, or NULL. */
+ls_value *ls__step_run(ls_strategy *s, struct ls__run *outer, ls_function *f, ls_value *arguments);
+
+/* Compiles what was recorded (step_compile.c). */
+ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off);
+void ls__step_free(ls__traced_step *step);
+
+ls_status ls__source_add(ls__sources *list, int from, int index);
+
+#endif

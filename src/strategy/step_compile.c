@@ -1,0 +1,149 @@
+/*
+ * Compiling a traced step. Replicas whose programs are the same but for their variables share
+ * one compilation. Undoing is the journal's, for all pieces together.
+ */
+#include <stdlib.h>
+
+#include "dispatch/context.h"
+#include "strategy/step.h"
+
+ls_status ls__source_add(ls__sources *list, int from, int index)
+{
+    ls__source *more = realloc(list->at, sizeof *more * (size_t)(list->count + 1));
+    if (!more)
+        return ls__fail_memory("a traced step", sizeof *more * (size_t)(list->count + 1));
+    list->at = more;
+    more[list->count++] = (ls__source){ from, index };
+    return LS_OK;
+}
+
+static void free_piece(ls__piece *p)
+{
+    ls__instance_close(p->instance);
+    if (!p->shares_plan)
+        ls__plan_free(p->plan);
+    ls__graph_free(p->recorded);
+    free(p->gained.at);
+    free(p->inputs);
+}
+
+void ls__step_free(ls__traced_step *step)
+{
+    if (!step)
+        return;
+    /* Plans that are shared are the first replica's of them: freed last. */
+    for (int r = step->replicas; step->programs && r-- > 0;)
+        free_piece(&step->programs[r]);
+    for (int k = 0; k < step->n_meetings; k++)
+        free_piece(&step->meetings[k]);
+    free(step->programs);
+    free(step->meetings);
+    ls_value_drop(step->results);
+    free(step->signature);
+    free(step);
+}
+
+/* What a meeting gives is read after it has ended: from memory of its own, not from a
+ * replica's, which goes on, or a variable's, which may be written. */
+static ls_status own_outputs(ls__graph *g)
+{
+    const ls_op *copy = ls_op_find("copy");
+    if (g->calls == 0)
+        g->calls = 1; /* the copies are of call 1, then */
+    for (int k = 0; k < g->n_outputs; k++) {
+        const ls__wire *w = &g->wires[g->outputs[k]];
+        if (w->kind == LS__WIRE_RESULT && !(w->node->op->flags & LS_OP_ALIAS))
+            continue;
+        ls__node *node = ls__graph_call(g, NULL, copy, NULL, 1, &g->outputs[k]);
+        if (!node)
+            return ls_error_pending();
+        g->outputs[k] = node->outputs[0];
+    }
+    return LS_OK;
+}
+
+static ls_status open_instance(ls__piece *p)
+{
+    const ls__graph *g = p->recorded;
+    p->inputs = calloc((size_t)g->n_inputs + 1, sizeof *p->inputs);
+    ls__cell **cells = calloc((size_t)g->n_cells + 1, sizeof *cells);
+    ls_status st = p->inputs && cells ? LS_OK : ls__fail_memory("a traced step", sizeof *cells);
+    /* Passes keep the cells of a graph and their order. */
+    for (int i = 0; i < g->n_cells && !st; i++)
+        cells[i] = g->cells[i].cell;
+    if (!st)
+        st = ls__instance_open(p->plan, cells, &p->instance);
+    free(cells);
+    return st;
+}
+
+static ls_status compile(ls__piece *p, ls__pass_set off, bool is_meeting)
+{
+    ls__graph *copy = ls__graph_copy(p->recorded);
+    if (!copy)
+        return LS_NO_MEMORY;
+    if (is_meeting && own_outputs(copy)) {
+        ls__graph_free(copy);
+        return ls_error_pending();
+    }
+    unsigned checked = ls__numerics() ? LS__PLAN_CHECKED : 0;
+    p->plan = ls__plan_make(copy, off, checked | LS__PLAN_NO_UNDO);
+    return p->plan ? LS_OK : ls_error_pending();
+}
+
+static ls_status compile_program(ls__traced_step *step, int r, ls__pass_set off)
+{
+    ls__piece *p = &step->programs[r];
+    for (int q = 0; q < r && !p->plan; q++)
+        if (!step->programs[q].shares_plan &&
+            ls__graph_same(p->recorded, step->programs[q].recorded)) {
+            p->plan = step->programs[q].plan;
+            p->shares_plan = true;
+        }
+    ls_status st = p->plan ? LS_OK : compile(p, off, false);
+    return st ? st : open_instance(p);
+}
+
+/* Whether anything is written after the last meeting. */
+static bool writes_late(const ls__plan *plan)
+{
+    for (int i = plan->n_instructions; i-- > 0;) {
+        unsigned flags = plan->instructions[i].node->op->flags;
+        if (flags & LS__OP_SYNC)
+            return false;
+        if (flags & LS_OP_WRITES)
+            return true;
+    }
+    return false;
+}
+
+/* Meetings count as something that can fail, so the tail is behind the last of them. */
+static bool can_fail_late(const ls__plan *plan)
+{
+    return plan->tail > 0 && !(plan->instructions[plan->tail - 1].node->op->flags & LS__OP_SYNC);
+}
+
+ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off)
+{
+    int64_t drawn = 0;
+    for (int r = 0; r < step->replicas; r++) {
+        ls_status st = compile_program(step, r, off);
+        if (st)
+            return st;
+        step->draws |= step->programs[r].recorded->draws > 0;
+        step->writes_late |= writes_late(step->programs[r].plan);
+        step->late_can_fail |= can_fail_late(step->programs[r].plan);
+    }
+    for (int k = 0; k < step->n_meetings; k++) {
+        ls__piece *p = &step->meetings[k];
+        ls_status st = compile(p, off, true);
+        if (!st)
+            st = open_instance(p);
+        if (st)
+            return st;
+        p->first.ordinal = (uint64_t)drawn;
+        drawn += p->recorded->draws;
+    }
+    step->draws |= drawn > 0;
+    return LS_OK;
+}

@@ -1,0 +1,414 @@
+/*
+ * Making strategies. Invariant: V is fixed when a strategy is made; the placement is data
+ * that ls__strategy_place may replace between two runs, and nothing else depends on it.
+ */
+#include "strategy/strategy.h"
+
+#include <lockstep/extended.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "os/thread.h"
+#include "strategy/host.h"
+#include "strategy/placement.h"
+#include "tensor/tensor.h"
+
+enum { MOST_REPLICAS = 1024 };
+
+/* ---- the list of devices ------------------------------------------------------------ */
+
+typedef struct device_list {
+    int count;
+    char (*names)[LS_DEVICE_NAME_MAX]; /* as written, in memory of the frame */
+    ls__device **devices;
+} device_list;
+
+static ls_status split(const char *text, device_list *out)
+{
+    int most = 1;
+    for (const char *c = text; *c; c++)
+        most += *c == ',';
+    out->names = ls__frame_alloc(sizeof *out->names * (size_t)most);
+    out->devices = ls__frame_alloc(sizeof *out->devices * (size_t)most);
+    if (!out->names || !out->devices)
+        return LS_NO_MEMORY;
+    for (const char *at = text; at; at = strchr(at, ',')) {
+        at += at != text; /* past the comma */
+        at += strspn(at, " \t");
+        int length = (int)strcspn(at, ",");
+        while (length > 0 && strchr(" \t", at[length - 1]))
+            length--;
+        if (length == 0)
+            return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: device %d of '%s' is empty",
+                                     out->count, text),
+                            "name devices like \"/cpu:0,/cpu:1\"");
+        if (length >= LS_DEVICE_NAME_MAX)
+            return ls__fail(LS_INVALID, "ls_mirrored: device %d of the list has a name of %d bytes",
+                            out->count, length);
+        snprintf(out->names[out->count++], LS_DEVICE_NAME_MAX, "%.*s", length, at);
+    }
+    return LS_OK;
+}
+
+static bool is_remote(const ls__device_name *name)
+{
+    return name->job[0] && strcmp(name->job, "localhost") != 0;
+}
+
+/* Devices are of this process, all of them: in-graph replication is another strategy's. */
+static ls_status check_local(const device_list *list)
+{
+    int remote = -1, local = -1;
+    for (int i = 0; i < list->count; i++) {
+        ls__device_name name;
+        ls_status st = ls__device_name_parse(list->names[i], &name);
+        if (st)
+            return st;
+        if (!is_remote(&name))
+            local = i;
+        else if (name.task < 0)
+            return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: remote device '%s' has no task",
+                                     list->names[i]),
+                            "a device of another process is /job:worker/task:1/device:CPU:0");
+        else
+            remote = i;
+    }
+    if (remote >= 0 && local >= 0)
+        return ls__hint(ls__fail(LS_INVALID,
+                                 "ls_mirrored: '%s' is a device of this process, '%s' of another",
+                                 list->names[local], list->names[remote]),
+                        "local devices have no job but 'localhost'; do not mix them with others");
+    if (remote >= 0)
+        return ls__hint(ls__fail(LS_STATE, "ls_mirrored: '%s' is a device of another process",
+                                 list->names[remote]),
+                        "ls_mirrored runs on the devices of this process");
+    return LS_OK;
+}
+
+static ls_status find_devices(device_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        char canonical[LS_DEVICE_NAME_MAX] = "";
+        ls_status st = ls_device_canonical(list->names[i], ls_device_current(), canonical,
+                                           sizeof canonical);
+        if (!st)
+            st = ls__device_find(canonical, &list->devices[i]);
+        for (int k = 0; k < i && !st; k++)
+            if (list->devices[k] == list->devices[i])
+                st = ls__hint(ls__fail(LS_INVALID, "ls_mirrored: device '%s' twice: as '%s' and '%s'",
+                                       canonical, list->names[k], list->names[i]),
+                              "name each device once; .replicas puts several replicas on one");
+        if (st)
+            return st;
+    }
+    return LS_OK;
+}
+
+/* NULL or "": all GPUs, of which this build has none, else one CPU. */
+static ls_status read_devices(const char *text, device_list *out)
+{
+    *out = (device_list){ .count = 0 };
+    ls_status st = split(text && text[strspn(text, " \t")] ? text : "/cpu:0", out);
+    if (!st)
+        st = check_local(out);
+    return st ? st : find_devices(out);
+}
+
+/* ---- the placement --------------------------------------------------------------------- */
+
+static ls_status place(ls_strategy *s, const device_list *list)
+{
+    size_t d = (size_t)list->count, v = (size_t)s->replicas;
+    ls__device **devices = malloc(d * sizeof *devices);
+    const char **names = malloc(d * sizeof *names);
+    const char **of_replicas = malloc(v * sizeof *of_replicas);
+    if (!devices || !names || !of_replicas) {
+        free(devices);
+        free(names);
+        free(of_replicas);
+        return ls__fail_memory("a placement", (d + v) * sizeof *names);
+    }
+    for (int i = 0; i < list->count; i++) {
+        devices[i] = list->devices[i];
+        names[i] = list->devices[i]->name;
+    }
+    for (int r = 0; r < s->replicas; r++)
+        of_replicas[r] = names[ls__block_of(s->replicas, list->count, r)];
+    free(s->devices);
+    free(s->device_names);
+    free(s->replica_names);
+    s->devices = devices;
+    s->device_names = names;
+    s->replica_names = of_replicas;
+    s->n_devices = list->count;
+    s->spin = ls__spin_for(list->count);
+    return LS_OK;
+}
+
+static ls_status check_count(const char *who, int devices, int replicas)
+{
+    if (devices <= replicas)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID, "%s: %d devices for %d replicas", who, devices, replicas),
+                    "a device hosts one replica or more; name at most %d devices", replicas);
+}
+
+ls_status ls__strategy_place(ls_strategy *s, const char *devices)
+{
+    if (ls__is_default(s) || atomic_load(&s->running))
+        return ls__fail(LS_STATE, "a strategy is placed anew between its runs only");
+    ls_status st = LS_OK;
+    LS_FRAME {
+        device_list list;
+        st = read_devices(devices, &list);
+        if (!st)
+            st = check_count("placement", list.count, s->replicas);
+        if (!st)
+            st = place(s, &list);
+    }
+    if (!st)
+        ls__hosts_stop(s); /* they are pinned to the cores of the devices before */
+    return st;
+}
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+void ls_mirrored_init(ls_mirrored_options *options)
+{
+    if (options)
+        *options = (ls_mirrored_options){ .size = sizeof *options };
+}
+
+static ls_status check_cross_device(ls_cross_device c)
+{
+    switch (c) {
+    case LS_CROSS_DEVICE_AUTO:
+    case LS_CROSS_DEVICE_DIRECT:
+    case LS_CROSS_DEVICE_TO_ONE:
+        return LS_OK;
+    case LS_CROSS_DEVICE_HIERARCHICAL:
+        return ls__hint(ls__fail(LS_UNSUPPORTED, "ls_mirrored: hierarchical copy is not there yet"),
+                        "use LS_CROSS_DEVICE_AUTO; sums have the same bits");
+    case LS_CROSS_DEVICE_NCCL:
+        return ls__hint(ls__fail(LS_UNSUPPORTED, "ls_mirrored: NCCL without a GPU"),
+                        "use LS_CROSS_DEVICE_AUTO on CPUs");
+    }
+    return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: cross_device %d", (int)c),
+                    "one of LS_CROSS_DEVICE_AUTO to LS_CROSS_DEVICE_NCCL");
+}
+
+static ls_status check_options(const ls_mirrored_options *o)
+{
+    if (o->size != sizeof *o)
+        return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: options of %zu bytes, wants %zu", o->size,
+                                 sizeof *o),
+                        "fill options with LS_MIRRORED(...), or with ls_mirrored_init first");
+    if (o->replicas < 0 || o->replicas > MOST_REPLICAS)
+        return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d replicas", o->replicas),
+                        "1 to %d; 0 stands for one per device", MOST_REPLICAS);
+    return check_cross_device(o->cross_device);
+}
+
+static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
+{
+    int replicas = o->replicas ? o->replicas : list->count;
+    if (check_count("ls_mirrored", list->count, replicas))
+        return NULL;
+    ls_strategy *s = calloc(1, sizeof *s);
+    if (!s) {
+        ls__fail_memory("ls_mirrored", sizeof *s);
+        return NULL;
+    }
+    atomic_init(&s->refs, 1);
+    s->serial = ls__new_id();
+    s->replicas = replicas;
+    s->cross_device = o->cross_device;
+    s->sequential = o->sequential;
+    if (place(s, list)) {
+        ls__strategy_unref(s);
+        return NULL;
+    }
+    return s;
+}
+
+ls_strategy *ls_mirrored(const ls_mirrored_options *options)
+{
+    static const ls_mirrored_options defaults = { .size = sizeof defaults };
+    const ls_mirrored_options *o = options ? options : &defaults;
+    if (check_options(o))
+        return NULL;
+    if (getenv("TF_CONFIG"))
+        ls__log(LS_LOG_INFO, "ls_mirrored: TF_CONFIG is set and ignored: a mirrored strategy has the "
+                             "devices of one process");
+    ls_strategy *s = NULL;
+    LS_FRAME {
+        device_list list;
+        if (!read_devices(o->devices, &list))
+            s = make(o, &list);
+    }
+    return s;
+}
+
+ls_strategy *ls_default_strategy(void)
+{
+    static ls_strategy it = { .refs = 1, .replicas = 1 };
+    return &it;
+}
+
+bool ls__is_default(const ls_strategy *s)
+{
+    return s == ls_default_strategy();
+}
+
+/* ---- freeing -------------------------------------------------------------------------------- */
+
+ls_strategy *ls__strategy_ref(ls_strategy *s)
+{
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void ls__strategy_unref(ls_strategy *s)
+{
+    /* acq_rel: the last one out sees what the others did with it. */
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(s->devices);
+    free(s->device_names);
+    free(s->replica_names);
+    free(s->seen);
+    free(s);
+}
+
+ls_status ls_strategy_free(ls_strategy *s)
+{
+    if (!s)
+        return LS_OK;
+    if (ls__is_default(s))
+        return ls__fail(LS_INVALID, "ls_strategy_free: the default strategy is not yours to free");
+    if (s->freed)
+        return ls__fail(LS_INVALID, "ls_strategy_free: freed already");
+    if (atomic_load(&s->running) || atomic_load(&s->scopes))
+        return ls__hint(ls__fail(LS_STATE, "ls_strategy_free: %s is in use: %s", ls__strategy_text(s),
+                                 atomic_load(&s->running) ? "a step is running" : "a scope is open"),
+                        "free it after its last run, outside of its scopes");
+    ls__hosts_stop(s);
+    s->freed = true;
+    ls__strategy_unref(s);
+    return LS_OK;
+}
+
+ls_status ls__check_strategy(const char *who, const ls_strategy *s)
+{
+    if (s && !s->freed)
+        return LS_OK;
+    if (ls_error_pending())
+        return ls_error_pending();
+    if (!s)
+        return ls__hint(ls__fail(LS_INVALID, "%s: the strategy is NULL", who),
+                        "ls_mirrored may have failed and its error been read");
+    return ls__fail(LS_STATE, "%s: the strategy was freed", who);
+}
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+const char *ls__strategy_text(const ls_strategy *s)
+{
+    if (ls__is_default(s))
+        return "the default strategy";
+    enum { ROOM = 96 };
+    char *text = ls__frame_alloc(ROOM);
+    if (!text)
+        return "a strategy";
+    snprintf(text, ROOM, "strategy %llu (%d replica%s on %s%s)", (unsigned long long)s->serial,
+             s->replicas, s->replicas == 1 ? "" : "s", s->device_names[0],
+             s->n_devices > 1 ? ", ..." : "");
+    return text;
+}
+
+ls__device *ls__device_of_replica(const ls_strategy *s, int replica)
+{
+    return s->n_devices == 0 ? ls__device_current()
+                             : s->devices[ls__block_of(s->replicas, s->n_devices, replica)];
+}
+
+int ls_num_replicas(const ls_strategy *s)
+{
+    return s ? s->replicas : 0;
+}
+
+int64_t ls_steps(const ls_strategy *s)
+{
+    return s ? s->steps : 0;
+}
+
+ls_status ls_set_steps(ls_strategy *s, int64_t steps)
+{
+    ls_status st = ls__check_strategy("ls_set_steps", s);
+    if (st)
+        return st;
+    if (steps < 0)
+        return ls__fail(LS_INVALID, "ls_set_steps: %lld steps; wants 0 or more", (long long)steps);
+    if (atomic_load(&s->running))
+        return ls__fail(LS_STATE, "ls_set_steps: a step is running; set it between steps");
+    s->steps = steps;
+    return LS_OK;
+}
+
+static const char *const *names_of(const ls_strategy *s, bool each_replica, int *count)
+{
+    static _Thread_local const char *current[1];
+    if (count)
+        *count = !s ? 0 : each_replica || !s->n_devices ? s->replicas : s->n_devices;
+    if (s && !s->n_devices) {
+        current[0] = ls_device_current();
+        return current;
+    }
+    return !s ? NULL : each_replica ? s->replica_names : s->device_names;
+}
+
+const char *const *ls_worker_devices(const ls_strategy *s, int *count)
+{
+    return names_of(s, true, count);
+}
+
+const char *const *ls_parameter_devices(const ls_strategy *s, int *count)
+{
+    return names_of(s, false, count);
+}
+
+const char *const *ls_non_slot_devices(const ls_strategy *s, int *count)
+{
+    return names_of(s, false, count);
+}
+
+/* One process does everything there is to do. */
+bool ls_should_checkpoint(const ls_strategy *s)
+{
+    return s != NULL;
+}
+
+bool ls_should_save_summary(const ls_strategy *s)
+{
+    return s != NULL;
+}
+
+bool ls_should_init(const ls_strategy *s)
+{
+    return s != NULL;
+}
+
+bool ls_between_graph(const ls_strategy *s)
+{
+    (void)s;
+    return false;
+}
+
+bool ls_require_static_shapes(const ls_strategy *s)
+{
+    (void)s;
+    return false;
+}

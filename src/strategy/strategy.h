@@ -1,0 +1,62 @@
+/*
+ * The inside of a strategy: V replicas, a placement, and the threads that host them.
+ */
+#ifndef LS__STRATEGY_STRATEGY_H
+#define LS__STRATEGY_STRATEGY_H
+
+#include <lockstep/strategy.h>
+#include <stdatomic.h>
+
+#include "os/event.h"
+#include "tensor/device.h"
+
+struct ls__host;
+
+/* An eager step that was run before: later runs of it go at once. */
+typedef struct ls__seen {
+    ls_step step;
+    void *user;
+} ls__seen;
+
+struct ls_strategy {
+    _Atomic int refs; /* the program's, and one per variable */
+    uint64_t serial;  /* no other strategy has or had it */
+    int replicas;     /* V */
+    int n_devices;    /* D, at most V; 0: whatever is current (the default strategy) */
+    ls__device **devices;
+    const char **device_names;  /* D */
+    const char **replica_names; /* V: the device of each replica */
+    ls_cross_device cross_device;
+    bool sequential;
+    bool freed; /* by the program; variables still hold it */
+    int spin;   /* how long its threads spin while they wait */
+    int64_t steps;
+    _Atomic int scopes;     /* open on any thread */
+    _Atomic bool running;   /* a top-level run is under way */
+    struct ls__host *hosts; /* V, the first unused; NULL until one is needed */
+    /* One post a round, by the last who stops; here, not in the run, since who posts may look
+     * at it once more when the run is over. */
+    ls__event done;
+    uint32_t rounds;
+    ls__seen *seen;
+    int n_seen;
+};
+
+ls_strategy *ls__strategy_ref(ls_strategy *s);
+void ls__strategy_unref(ls_strategy *s);
+
+/* LS_OK when it can be used; else the pending error, or LS_INVALID or LS_STATE. */
+ls_status ls__check_strategy(const char *who, const ls_strategy *s);
+
+bool ls__is_default(const ls_strategy *s);
+
+/* "strategy 3 (2 replicas on 2 devices)", in memory of the innermost frame. */
+const char *ls__strategy_text(const ls_strategy *s);
+
+/* The device of a replica: this thread's for the default strategy. */
+ls__device *ls__device_of_replica(const ls_strategy *s, int replica);
+
+/* Moves the replicas to other devices, between two runs. Results do not change. */
+ls_status ls__strategy_place(ls_strategy *s, const char *devices);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * Variables to and from a dict of tensors. Invariants: what is saved does not depend on the
+ * placement, and a restored run goes on with the bits it had (copies of replicas are saved as
+ * copies); a restore that fails has written nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "dispatch/sink.h"
+#include "ops/variable.h"
+#include "strategy/context.h"
+#include "strategy/variable.h"
+#include "tensor/tensor.h"
+
+static ls_status check_place(const char *who, int count, ls_variable *const *variables)
+{
+    const ls__mode *mode = ls__mode_now();
+    if (mode && (mode->replica || mode->why == LS__BY_UPDATE))
+        return ls__hint(ls__fail(LS_STATE, "%s: called %s", who,
+                                 mode->replica ? "by a replica of a run" : "in ls_update"),
+                        "save and restore between runs");
+    if (ls__sink_get())
+        return ls__hint(ls__fail(LS_STATE, "%s: called while a step is traced", who),
+                        "save and restore outside of the traced function");
+    if (count < 0 || (count > 0 && !variables))
+        return ls__fail(LS_INVALID, "%s: %d variables in %s", who, count,
+                        variables ? "a list" : "NULL");
+    for (int i = 0; i < count; i++) {
+        ls_status st = ls__check_variable_here(who, variables[i]);
+        if (!st && variables[i]->container)
+            st = ls__hint(ls__fail(LS_INVALID, "%s: '%s' is a component of variable '%s'", who,
+                                   variables[i]->name, variables[i]->container->name),
+                          "give the variable: ls_value_container(component)");
+        if (st)
+            return st;
+    }
+    return LS_OK;
+}
+
+/* "name/replica_i", in memory of the frame. */
+static const char *copy_name(const ls_variable *v, int i)
+{
+    size_t bytes = strlen(v->name) + sizeof "/replica_2147483647";
+    char *text = ls__frame_alloc(bytes);
+    if (text)
+        snprintf(text, bytes, "%s/replica_%d", v->name, i);
+    return text;
+}
+
+/* ---- saving ---------------------------------------------------------------------------- */
+
+typedef struct entries {
+    int count;
+    const char **keys;
+    ls_value **items;
+} entries;
+
+static ls_status add(entries *e, const char *key, ls_tensor *t)
+{
+    ls_value *leaf = t ? ls_leaf(t) : NULL;
+    if (!key || !leaf)
+        return ls_error_pending() ? ls_error_pending() : LS_NO_MEMORY;
+    for (int i = 0; i < e->count; i++)
+        if (strcmp(e->keys[i], key) == 0)
+            return ls__hint(ls__fail(LS_INVALID,
+                                     "ls_variables_save: two variables under the name "
+                                     "'%s'",
+                                     key),
+                            "each variable is saved once, under a name of its own");
+    e->keys[e->count] = key;
+    e->items[e->count++] = leaf;
+    return LS_OK;
+}
+
+static ls_status add_variable(entries *e, ls_variable *v)
+{
+    ls_status st = LS_OK;
+    if (!ls__has_own_cells(v) || v->aggregation != LS_AGGREGATE_NONE)
+        st = add(e, v->name, ls_read(v));
+    for (int i = 0; ls__has_own_cells(v) && i < v->n_cells && !st; i++)
+        st = add(e, copy_name(v, i), ls__cell_read_op(v->cells[i]));
+    return st;
+}
+
+ls_value *ls_variables_save(int count, ls_variable *const *variables)
+{
+    if (check_place("ls_variables_save", count, variables))
+        return NULL;
+    size_t most = 1;
+    for (int i = 0; i < count; i++)
+        most += (size_t)variables[i]->n_cells + 1;
+    entries e = { 0, ls__frame_alloc(most * sizeof *e.keys),
+                  ls__frame_alloc(most * sizeof *e.items) };
+    if (!e.keys || !e.items)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        if (add_variable(&e, variables[i]))
+            return NULL;
+    return ls_dict(e.count, e.keys, e.items);
+}
+
+/* ---- restoring --------------------------------------------------------------------------- */
+
+/* What will be written, found and checked before anything is. */
+typedef struct plan {
+    int count;
+    ls__cell **cells;
+    ls_tensor **values;
+} plan;
+
+/* The entry, or NULL (no error). */
+static ls_value *find(const ls_value *saved, const char *key)
+{
+    for (int i = 0; key && i < ls_length(saved); i++)
+        if (strcmp(ls_key(saved, i), key) == 0)
+            return ls_child(saved, i);
+    return NULL;
+}
+
+static ls_status take(plan *p, const ls_variable *v, ls__cell *cell, const char *key,
+                      const ls_value *entry, bool share)
+{
+    const ls__spec *spec = ls__cell_spec(cell);
+    if (ls_kind_of(entry) != LS_LEAF)
+        return ls__fail(LS_SHAPE, "ls_variables_restore: '%s' is no tensor but a nest", key);
+    ls_tensor *t = ls_leaf_tensor(entry);
+    if (!t)
+        return ls_error_pending();
+    if (!ls__spec_equal(spec, &t->spec))
+        return ls__hint(ls__fail(LS_SHAPE,
+                                 "ls_variables_restore: variable '%s' is %s, and '%s' was "
+                                 "saved as %s",
+                                 v->name, ls__spec_text(spec), key, ls_describe(t)),
+                        "restore into the model that was saved");
+    p->cells[p->count] = cell;
+    p->values[p->count] = share ? ls__component_share(v, t) : t;
+    return p->values[p->count++] ? LS_OK : ls_error_pending();
+}
+
+/* Whether there are copies of exactly as many replicas as there are now. */
+static bool has_copies(const ls_value *saved, const ls_variable *v)
+{
+    for (int i = 0; i < v->n_cells; i++)
+        if (!find(saved, copy_name(v, i)))
+            return false;
+    return !find(saved, copy_name(v, v->n_cells));
+}
+
+static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable *v)
+{
+    ls_status st = LS_OK;
+    bool copies = ls__has_own_cells(v) && has_copies(saved, v);
+    ls_value *whole = find(saved, v->name);
+    if (!copies && !whole && ls__has_own_cells(v) && find(saved, copy_name(v, 0)))
+        return ls__hint(ls__fail(LS_NOT_FOUND,
+                                 "ls_variables_restore: no '%s', and the copies of it "
+                                 "are not of %d replicas",
+                                 v->name, v->n_cells),
+                        "without an aggregation it is restored on as many replicas as it was saved "
+                        "on");
+    if (!copies && !whole)
+        return ls__hint(ls__fail(LS_NOT_FOUND, "ls_variables_restore: no '%s'", v->name),
+                        "names must be those the variables were saved under");
+    for (int i = 0; i < v->n_cells && !st; i++) {
+        const char *key = copies ? copy_name(v, i) : v->name;
+        st = take(p, v, v->cells[i], key, copies ? find(saved, key) : whole, !copies);
+    }
+    return st;
+}
+
+static ls_status restore(int count, ls_variable *const *variables, const ls_value *saved)
+{
+    size_t most = 1;
+    for (int i = 0; i < count; i++)
+        most += (size_t)variables[i]->n_cells;
+    plan p = { 0, ls__frame_alloc(most * sizeof *p.cells),
+               ls__frame_alloc(most * sizeof *p.values) };
+    ls_status st = p.cells && p.values ? LS_OK : LS_NO_MEMORY;
+    for (int i = 0; i < count && !st; i++) {
+        ls__target target; /* may it be written here? */
+        st = ls__write_target("ls_variables_restore", variables[i], &target);
+        if (!st)
+            st = plan_variable(&p, saved, variables[i]);
+    }
+    for (int i = 0; i < p.count && !st; i++)
+        st = ls__cell_unshare(p.cells[i]);
+    for (int i = 0; i < p.count && !st; i++) /* cannot fail */
+        st = ls__cell_assign(p.cells[i], p.values[i]);
+    return st;
+}
+
+ls_status ls_variables_restore(int count, ls_variable *const *variables, ls_value *saved)
+{
+    ls_status st = check_place("ls_variables_restore", count, variables);
+    if (!st && ls_kind_of(saved) != LS_DICT)
+        st = ls_error_pending()
+                 ? ls_error_pending()
+                 : ls__hint(ls__fail(LS_INVALID, "ls_variables_restore: `saved` is %s",
+                                     saved ? "no dict" : "NULL"),
+                            "it is what ls_variables_save gave");
+    if (!st) {
+        LS_FRAME
+            st = restore(count, variables, saved);
+    }
+    return st;
+}
