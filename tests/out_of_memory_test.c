@@ -8,6 +8,7 @@
 #include <lockstep.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +18,12 @@
 #include "tensor/journal.h"
 #include "tensor/storage.h"
 
-static long countdown = -1; /* allocations until one fails; -1: none will */
-static bool failed_one;
+static _Atomic long countdown = -1; /* allocations until one fails; below 0: none will */
+static _Atomic bool failed_one;
 
 static bool fails(void)
 {
-    if (countdown < 0 || countdown-- > 0)
+    if (atomic_load(&countdown) < 0 || atomic_fetch_sub(&countdown, 1) != 0)
         return false;
     failed_one = true;
     return true;
@@ -47,18 +48,25 @@ enum { VARIABLES = 3 };
 typedef struct model {
     ls_variable *v[VARIABLES];
     ls_optimizer *adam;
-    ls_function *traced; /* or NULL: eager */
+    ls_function *traced;   /* or NULL: eager */
+    ls_strategy *strategy; /* whose replicas run it, or NULL */
 } model;
 
-static model make(void)
+static model make(bool replicas)
 {
     model m = { .adam = ls_adam(NULL) };
+    if (replicas) {
+        m.strategy = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1"));
+        assert_int_equal(ls_scope_enter(m.strategy), LS_OK);
+    }
     LS_FRAME {
         ls_random_seed(1);
         m.v[0] = ls_variable_new("w", ls_glorot_uniform(LS_F32, LS_DIMS(3, 2)), true);
         m.v[1] = ls_variable_new("b", ls_zeros(LS_F32, LS_DIMS(2)), true);
         m.v[2] = ls_variable_new("table", ls_ones(LS_F32, LS_DIMS(2, 2)), true);
     }
+    if (replicas)
+        assert_int_equal(ls_scope_leave(m.strategy), LS_OK);
     return m;
 }
 
@@ -68,6 +76,7 @@ static void unmake(model *m)
     ls_optimizer_free(m->adam);
     for (int i = 0; i < VARIABLES; i++)
         ls_variable_free(m->v[i]);
+    assert_int_equal(ls_strategy_free(m->strategy), LS_OK);
 }
 
 static ls_tensor *train(model *m, ls_tensor *x, ls_tensor *ids, ls_tensor **out)
@@ -97,9 +106,11 @@ static ls_status step(model *m)
     LS_FRAME {
         ls_tensor *x = ls_full(LS_F32, LS_DIMS(4, 3), 0.5), *h;
         ls_tensor *ids = ls_from(LS_I32, LS_DIMS(4), (int32_t[]){ 0, 1, 1, 0 });
-        bool done = m->traced ? ls_function_call(m->traced,
-                                                 ls_tensors(2, (ls_tensor *[]){ x, ids })) != NULL
-                              : train(m, x, ids, &h) != NULL;
+        ls_value *batch = ls_tensors(2, (ls_tensor *[]){ x, ids });
+        bool done = m->strategy && m->traced ? ls_run(m->strategy, m->traced, batch) != NULL
+                    : m->strategy ? ls_run_eager(m->strategy, traced_step, m, batch) != NULL
+                    : m->traced   ? ls_function_call(m->traced, batch) != NULL
+                                  : train(m, x, ids, &h) != NULL;
         st = done ? LS_OK : ls_error_pending();
     }
     return st;
@@ -107,7 +118,7 @@ static ls_status step(model *m)
 
 typedef struct snapshot {
     float values[6 + 2 + 4];
-    int64_t iterations;
+    int64_t iterations, steps;
 } snapshot;
 
 static snapshot look(model *m)
@@ -121,6 +132,7 @@ static snapshot look(model *m)
             assert_int_equal(ls_copy_out(ls_read(m->v[i]), at, sizeof *at * (size_t)sizes[i]),
                              LS_OK);
     s.iterations = ls_iterations(m->adam);
+    s.steps = ls_steps(m->strategy);
     return s;
 }
 
@@ -138,13 +150,17 @@ static size_t memory(void)
     return now;
 }
 
+/* Who runs the step: the test alone, the test with what is written saved before (which
+ * allocates, too), or two replicas. */
+typedef enum runner { ALONE, JOURNALED, REPLICAS } runner;
+
 /* Lets allocation `n` of a step fail; false when the step has no so many. With
  * `fresh`, the optimizer has yet to make its slots, and a traced step has yet to be
- * traced. `journaled`: what is written is saved before, which allocates, too. */
-static bool one_failure(long n, bool fresh, bool traced, bool journaled)
+ * traced. */
+static bool one_failure(long n, bool fresh, bool traced, runner by)
 {
     size_t before = memory();
-    model m = make();
+    model m = make(by == REPLICAS);
     if (traced)
         m.traced = ls_trace(traced_step, &m);
     if (!fresh)
@@ -153,11 +169,11 @@ static bool one_failure(long n, bool fresh, bool traced, bool journaled)
     empty_stocks();
     ls__journal journal;
     ls__journal_open(&journal, NULL);
-    ls__journal_use(journaled ? &journal : NULL);
+    ls__journal_use(by == JOURNALED ? &journal : NULL);
     failed_one = false;
     countdown = n;
     ls_status st = step(&m);
-    countdown = -1;
+    atomic_store(&countdown, -1);
     ls__journal_use(NULL);
     ls__journal_commit(&journal);
     if (failed_one) {
@@ -176,12 +192,12 @@ static bool one_failure(long n, bool fresh, bool traced, bool journaled)
     return failed_one;
 }
 
-static void fail_all(bool journaled, long least[2][2])
+static void fail_all(runner by, long least[2][2])
 {
     for (int traced = 0; traced < 2; traced++)
         for (int fresh = 0; fresh < 2; fresh++) {
             long n = 0;
-            while (one_failure(n, fresh, traced, journaled))
+            while (one_failure(n, fresh, traced, by))
                 n++;
             assert_true(n > least[traced][fresh]);
         }
@@ -190,19 +206,25 @@ static void fail_all(bool journaled, long least[2][2])
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    fail_all(false, (long[2][2]){ { 20, 20 }, { 2, 60 } }); /* [traced][fresh]: at work */
+    fail_all(ALONE, (long[2][2]){ { 20, 20 }, { 2, 60 } }); /* [traced][fresh]: at work */
 }
 
 static void every_allocation_may_fail_in_a_journal(void **state)
 {
     (void)state;
-    fail_all(true, (long[2][2]){ { 30, 30 }, { 12, 70 } });
+    fail_all(JOURNALED, (long[2][2]){ { 30, 30 }, { 12, 70 } });
+}
+
+static void every_allocation_of_replicas_may_fail(void **state)
+{
+    (void)state;
+    fail_all(REPLICAS, (long[2][2]){ { 60, 60 }, { 2, 100 } });
 }
 
 int main(void)
 {
     LS_FRAME { /* the root frame, devices and kernels' caches are made once */
-        model m = make();
+        model m = make(false);
         step(&m);
         m.traced = ls_trace(traced_step, &m);
         step(&m);
@@ -211,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_allocation_may_fail_in_a_journal),
+        cmocka_unit_test(every_allocation_of_replicas_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,14 +19,16 @@
 #include "random_strategies/check.h"
 #include "tensor/test_support.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-#define SLOW 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SLOW 1
+#if defined(__has_feature) /* clang says it in this way, gcc in the other */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#elif __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
 #endif
 #endif
-#ifdef SLOW
+#if defined(__SANITIZE_THREAD__)
+enum { PROGRAMS = 50 };
+#elif defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
 enum { PROGRAMS = 150 };
 #else
 enum { PROGRAMS = 1000 };

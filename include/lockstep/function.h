@@ -48,7 +48,9 @@
  *
  * A traced function called while another is traced becomes part of that one.
  * Called while a tape is open on this thread it runs eagerly, so that gradients
- * flow through it. One call of a function at a time: LS_STATE for the other.
+ * flow through it. Called in one of several replicas of an eager run (strategy.h), it runs
+ * untraced, as part of that replica's step. One call of a function at a time: LS_STATE for
+ * the other.
  */
 #ifndef LOCKSTEP_FUNCTION_H
 #define LOCKSTEP_FUNCTION_H
@@ -89,7 +91,7 @@ LS_API ls_value *ls_function_call(ls_function *function, ls_value *arguments);
 /* ---- looking inside ---------------------------------------------------------- */
 
 /* How many programs were made so far: one per structure, dtypes and shapes of arguments,
- * device, kernel threads, numeric check. Many more than your data has shapes means that
+ * device, strategy, kernel threads, numeric check. Many more than your data has shapes means that
  * the cache churns (a warning says so, too). */
 LS_API int64_t ls_function_traces(const ls_function *function);
 

@@ -41,6 +41,12 @@
  * strategy, which has one replica. Functions with a strategy as their first argument
  * belong in cross-replica context; they enter the scope by themselves when
  * nobody has, and fail with LS_STATE in a replica. A strategy runs one step at a time.
+ *
+ * A step, a merge function and every other callback must return: no longjmp, C++ exception
+ * or pthread_exit out of it. Gradients are taken inside the step: a tape that was opened
+ * outside sees nothing of a run, and no gradient flows through it. What replicas share and no meeting changes (the rate of an
+ * optimizer, whether a variable is trainable, freeing it) is not for one of several replicas:
+ * LS_STATE.
  */
 #ifndef LOCKSTEP_STRATEGY_H
 #define LOCKSTEP_STRATEGY_H
@@ -70,8 +76,8 @@ typedef enum ls_cross_device {
 typedef struct ls_mirrored_options {
     size_t size;
     const char *devices; /* "/cpu:0,/cpu:1", any spelling; NULL or "": all GPUs, else one CPU */
-    int replicas;        /* V (one per device); more than devices: they take turns, in contiguous
-                          * blocks of replica numbers */
+    int replicas;        /* V, at most 1024 (one per device); more than devices: they take turns, in
+                          * contiguous blocks of replica numbers */
     ls_cross_device cross_device;
     bool sequential; /* eager steps run one replica after another, in order */
 } ls_mirrored_options;
@@ -82,20 +88,21 @@ LS_API void ls_mirrored_init(ls_mirrored_options *options);
 
 /* NULL options: all defaults. A device named twice, or one that is not of this process,
  * is refused. Yours until ls_strategy_free, which takes NULL and waits for the threads of
- * the strategy; LS_STATE inside a run or scope of it, which then goes on. Variables may outlive
- * their strategy, and then only be read and freed. */
+ * the strategy; LS_STATE inside a run, scope or other call of it, which then goes on. Variables
+ * may outlive their strategy, and then only be read and freed. */
 LS_API ls_strategy *ls_mirrored(const ls_mirrored_options *options);
 LS_API ls_status ls_strategy_free(ls_strategy *s);
 
 /* One replica on the current device: what there is when nothing else was asked for.
- * Never freed. */
+ * Never freed. It counts no steps, and what it draws at random are the thread's own draws
+ * (random.h). */
 LS_API ls_strategy *ls_default_strategy(void);
 
 /* V. 0 for NULL. */
 LS_API int ls_num_replicas(const ls_strategy *s);
 
 /* Steps done: top-level runs that did not fail. Random draws depend on it, so who resumes a run
- * sets it. */
+ * sets it (0 to 2^62, between steps). */
 LS_API int64_t ls_steps(const ls_strategy *s);
 LS_API ls_status ls_set_steps(ls_strategy *s, int64_t steps);
 
@@ -129,7 +136,11 @@ LS_API ls_strategy *ls_replica_strategy(const ls_replica *replica); /* NULL for 
 /* Runs a traced function on every replica: traced once per replica, compiled, replayed with
  * the devices side by side. `arguments` is one value (ls_list(0, NULL): none; keyword
  * arguments are a dict). Results have the structure of what the function returned;
- * a leaf is plain when all replicas returned the same tensor, else per-replica. */
+ * a leaf is plain when all replicas returned the same tensor, else per-replica. (Not
+ * ls_function_call: that takes no distributed arguments.)
+ *
+ * A run inside a traced function becomes part of it: one thread replays it, random draws in it are
+ * refused, and ls_steps counts it once, when it is traced, not when it is replayed. */
 LS_API ls_value *ls_run(ls_strategy *s, ls_function *step, ls_value *arguments);
 
 /* The same without tracing: the C function runs on every replica, each on a thread of
@@ -145,7 +156,7 @@ LS_API ls_value *ls_run_next(ls_strategy *s, ls_step step, void *user, ls_get_ne
                              void *iterator);
 
 /* A value that is another one on every replica: from V values of one structure, or
- * from a function called once per replica, in order. */
+ * from a function called once per replica, in order. It fits any strategy of the same V. */
 LS_API ls_value *ls_per_replica(ls_strategy *s, ls_value *const *values);
 typedef ls_value *(*ls_value_fn)(int replica, int replicas, void *user);
 LS_API ls_value *ls_distribute_values(ls_strategy *s, ls_value_fn fn, void *user);

@@ -15,6 +15,13 @@
  * takes the gradients as TensorFlow's Keras optimizers do: same formulas, same
  * defaults. A sparse gradient counts as the dense one it stands for: every row of
  * the table is updated, at the price of every row.
+ *
+ * In a replica (strategy.h) ls_minimize and ls_apply_gradients are meetings: the gradients of
+ * all replicas are SUMMED, then each variable is updated once. So divide the loss by the global
+ * batch, not by the replica's own. Variables of LS_SYNC_ON_READ and .local_writes, of which
+ * every replica has its own, cannot be trained.
+ *
+ * Slots and iterations cannot be saved yet: an optimizer that is made anew starts from none.
  */
 #ifndef LOCKSTEP_TRAIN_H
 #define LOCKSTEP_TRAIN_H
@@ -54,7 +61,8 @@ LS_API ls_optimizer *ls_sgd(const ls_sgd_options *options);
 LS_API ls_optimizer *ls_adam(const ls_adam_options *options);
 LS_API void ls_optimizer_free(ls_optimizer *optimizer);
 
-/* The rate can change between steps. */
+/* The rate can change between steps, or in a merge function; in one of several replicas of a run
+ * ls_set_rate is LS_STATE. */
 LS_API ls_status ls_set_rate(ls_optimizer *optimizer, double rate);
 LS_API double ls_rate(const ls_optimizer *optimizer);
 

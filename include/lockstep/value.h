@@ -70,9 +70,14 @@ LS_API ls_status ls_same_structure(const ls_value *a, const ls_value *b);
 /* ---- distributed values ------------------------------------------------------------ */
 
 /* What a value is to replicas: the same tensor for all, one for each, or one for each with
- * the same contents; LS_MIXED is a nest with leaves of several kinds. A nest without leaves is
- * plain. */
-typedef enum ls_spread { LS_PLAIN = 1, LS_PER_REPLICA, LS_MIRRORED, LS_MIXED } ls_spread;
+ * the same contents; LS_SPREAD_MIXED is a nest with leaves of several kinds. A nest without leaves is
+ * plain, and so is a leaf that is a variable, whatever its components are. */
+typedef enum ls_spread {
+    LS_SPREAD_PLAIN = 1,
+    LS_SPREAD_PER_REPLICA,
+    LS_SPREAD_MIRRORED,
+    LS_SPREAD_MIXED
+} ls_spread;
 LS_API ls_spread ls_spread_of(const ls_value *v);
 
 /* How many components its distributed leaves have; 1 when it has none. */

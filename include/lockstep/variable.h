@@ -26,7 +26,9 @@
  *                             .aggregation = LS_AGGREGATE_SUM), "seen", ls_scalar(LS_F32, 0));
  *
  * Variables may also be made by the step that replicas run: replica 0 makes them, and the
- * call gives the others the same ones, by name and order. Each is freed once.
+ * call gives the others the same ones, by name and order. Each is freed once, after the run. If
+ * the step fails, the variables it made are there all the same, with their initial values, and
+ * are freed by who made them.
  */
 #ifndef LOCKSTEP_VARIABLE_H
 #define LOCKSTEP_VARIABLE_H
@@ -40,7 +42,7 @@ LS_BEGIN_DECLS
 typedef struct ls_variable ls_variable;
 
 /* A variable that starts as a copy of `initial`; it wants a name. Yours until ls_variable_free,
- * which takes NULL. */
+ * which takes NULL; in one of several replicas it records LS_STATE and frees nothing. */
 LS_API ls_variable *ls_variable_new(const char *name, ls_tensor *initial, bool trainable);
 LS_API void ls_variable_free(ls_variable *v);
 
@@ -84,6 +86,9 @@ LS_API ls_variable *ls_variable_with(const ls_variable_options *options, const c
                                      ls_tensor *initial);
 
 LS_API const char *ls_variable_name(const ls_variable *v);
+
+/* Set it between steps, or in a merge function: in one of several replicas it records LS_STATE
+ * and changes nothing. */
 LS_API bool ls_variable_trainable(const ls_variable *v);
 LS_API void ls_variable_set_trainable(ls_variable *v, bool trainable);
 
@@ -101,7 +106,8 @@ LS_API ls_status ls_assign_add(ls_variable *v, ls_tensor *value);
 LS_API ls_status ls_assign_sub(ls_variable *v, ls_tensor *value);
 
 /* In cross-replica context, of an ON_READ variable: `value` for every component (SUM:
- * value / V, and no assign_add and assign_sub). ls_assign_value takes a leaf: of a mirrored one
+ * value / V, and no assign_add and assign_sub; of integers replica 0 also gets the
+ * remainder, so that the sum is the value). ls_assign_value takes a leaf: of a mirrored one
  * each component gets its own, a per-replica one is refused. */
 LS_API ls_status ls_assign_value(ls_variable *v, ls_value *value);
 

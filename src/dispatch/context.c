@@ -137,10 +137,11 @@ ls_status ls__check_outputs(const ls_call *c)
             if (first_bad(c->in[k], c->in_data[k]) >= 0)
                 return LS_OK; /* not made here: it came in */
         double x = ls__load_double(c->out[i].dtype, c->out_data[i], at);
-        return ls__hint(ls_call_fail(c, LS_INVALID, "made %s at element %lld of output %d %s",
-                                     x != x ? "a NaN" : "an infinity", (long long)at, i,
-                                     ls__spec_text(&c->out[i])),
-                        "no input of it had one; ls_check_numerics(LS_NUMERICS_OFF) lets them pass");
+        return ls__hint(
+            ls_call_fail(c, LS_INVALID, "made %s at element %lld of output %d %s",
+                         x != x ? "a NaN" : "an infinity", (long long)at, i,
+                         ls__spec_text(&c->out[i])),
+            "no input of it had one; ls_check_numerics(LS_NUMERICS_OFF) lets them pass");
     }
     return LS_OK;
 }

@@ -85,13 +85,15 @@ static ls_status settle(const ls_op *op, const char *part, ls_status before, ls_
 }
 
 /* A symbol is at home in the step that is being traced, and nowhere else. */
-static ls_status check_symbol(const ls_op *op, int i, const ls_tensor *t)
+ls_status ls__check_symbol(const char *what, int i, const ls_tensor *t)
 {
     const ls__sink *sink = ls__sink_get();
-    if (sink && sink->serial == t->storage->symbol)
+    uint64_t rows = t->sparse_rows ? t->sparse_rows->storage->symbol : 0;
+    uint64_t symbol = t->storage->symbol ? t->storage->symbol : rows;
+    if (!symbol || (sink && sink->serial == symbol))
         return LS_OK;
-    return ls__hint(ls__fail(LS_STATE, "%s: input %d is %s of a traced step%s", op->name, i,
-                             ls_describe(t), sink ? " other than this one" : ", used outside it"),
+    return ls__hint(ls__fail(LS_STATE, "%s %d is %s of a traced step%s", what, i, ls_describe(t),
+                             sink ? " other than this one" : ", used outside it"),
                     "what a traced function computes leaves it as its result only");
 }
 
@@ -107,7 +109,9 @@ static ls_status check_input(const ls_op *op, int i, const ls_tensor *t, const l
                                  first->device->name, i, t->device->name),
                         "bring them together with ls_copy_to");
     if (t->storage->symbol) {
-        ls_status st = check_symbol(op, i, t);
+        char input[96];
+        snprintf(input, sizeof input, "%s: input", op->name);
+        ls_status st = ls__check_symbol(input, i, t);
         if (st)
             return st;
     }
@@ -296,8 +300,10 @@ static ls_status check_row(const ls_op *op, int n_inputs, int n_cells, const voi
 static ls_status record(ls__sink *sink, const ls_call *c, const arrays *a, ls_tensor **out)
 {
     if (sink->crowded && c->op->flags & LS_OP_DRAWS)
-        return ls__hint(ls__fail(LS_UNSUPPORTED, "%s: a random draw in a run that is part of a traced "
-                                                 "function", c->op->name),
+        return ls__hint(ls__fail(LS_UNSUPPORTED,
+                                 "%s: a random draw in a run that is part of a traced "
+                                 "function",
+                                 c->op->name),
                         "trace the replicas' function itself, and call ls_run with it");
     return sink->record(sink, c, a->inputs, out);
 }

@@ -249,8 +249,8 @@ static ls_status run_gradient(const ls__note *note, slots *values)
         return LS_NO_MEMORY;
     memset(g.given, 0, sizeof *g.given * (size_t)note->n_inputs);
     for (int i = 0; i < note->n_outputs; i++)
-        g.arrived[i] = on(note->outputs[i]->device,
-                          slot_of(values, note->outputs[i]->id)->gradient);
+        g.arrived[i] =
+            on(note->outputs[i]->device, slot_of(values, note->outputs[i]->id)->gradient);
 
     ls__error_scope scope;
     ls__error_scope_open(&scope);
@@ -284,7 +284,8 @@ static ls_status backward(const ls_tape *tape, slots *values, size_t begin, size
         if (!arrived || !on_path(&note, values))
             continue;
         ls_status st = LS_NO_MEMORY;
-        LS_FRAME st = run_gradient(&note, values);
+        LS_FRAME
+            st = run_gradient(&note, values);
         if (st)
             return st;
         for (int i = 0; i < note.n_outputs; i++) { /* all its uses are behind us */
@@ -395,7 +396,8 @@ ls_value *ls_gradients_from(ls_tape *tape, ls_value *ys, ls_value *seeds, ls_val
     if (!y || !s || !x || !out)
         return NULL;
     int n = ls_leaf_count(xs);
-    return ls__gradients(tape, ls_leaf_count(ys), y, s, n, x, out, NULL) ? NULL : ls_pack(xs, n, out);
+    return ls__gradients(tape, ls_leaf_count(ys), y, s, n, x, out, NULL) ? NULL
+                                                                         : ls_pack(xs, n, out);
 }
 
 ls_value *ls_gradients(ls_tape *tape, ls_value *ys, ls_value *xs)
@@ -404,7 +406,8 @@ ls_value *ls_gradients(ls_tape *tape, ls_value *ys, ls_value *xs)
     if (!y || !x || !out)
         return NULL;
     int n = ls_leaf_count(xs);
-    return ls__gradients(tape, ls_leaf_count(ys), y, NULL, n, x, out, NULL) ? NULL : ls_pack(xs, n, out);
+    return ls__gradients(tape, ls_leaf_count(ys), y, NULL, n, x, out, NULL) ? NULL
+                                                                            : ls_pack(xs, n, out);
 }
 
 ls_status ls__gradient_of_backward(ls_grad *g, int n, ls__forward_fn forward)

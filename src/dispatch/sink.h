@@ -18,7 +18,15 @@ typedef struct ls__sink {
     /* Records a call whose specs are known; writes handles of the innermost frame to `out`. */
     ls_status (*record)(struct ls__sink *sink, const ls_call *c, ls_tensor *const *inputs,
                         ls_tensor **out);
+    /* How many calls are recorded; and forgets those after the first `count`: what they would have
+     * done did not happen. */
+    int (*mark)(struct ls__sink *sink);
+    void (*forget)(struct ls__sink *sink, int count);
 } ls__sink;
+
+/* LS_OK when the tensor can be used here: it is no symbol, or one of the step that is being traced
+ * on this thread. `what` and `i` name it: "input", 2. */
+ls_status ls__check_symbol(const char *what, int i, const ls_tensor *t);
 
 /* Of the calling thread; NULL: calls run now. Set returns the one before. */
 ls__sink *ls__sink_get(void);

@@ -17,8 +17,8 @@ int ls__tape_pause(void);
 void ls__tape_resume(int before);
 
 /* Notes one call, when a tape is noting. Only rows with a gradient need be noted. */
-ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs,
-                        ls_tensor *const *inputs, int n_outputs, ls_tensor *const *outputs);
+ls_status ls__tape_note(const ls_op *op, const void *attrs, int n_inputs, ls_tensor *const *inputs,
+                        int n_outputs, ls_tensor *const *outputs);
 
 /* The gradients of sum_i <ys[i], seeds[i]> with respect to xs; a NULL seed
  * stands for ones. Writes handles of the innermost frame to `out`, and how many of

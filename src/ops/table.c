@@ -6,7 +6,7 @@
 
 #include "dispatch/registry.h"
 
-#define FAMILIES(X)                                                                              \
+#define FAMILIES(X)                                                                                \
     X(binary)                                                                                      \
     X(compare)                                                                                     \
     X(where)                                                                                       \

@@ -20,9 +20,9 @@ typedef struct ls__event {
     _Atomic uint32_t sleepers;
 } ls__event;
 
-/* How long to spin before sleeping, in turns of a loop with a pause: not at all when the
- * threads that wait for each other outnumber the cores. */
-enum { LS__SPIN_NEVER = 0, LS__SPIN_SHORT = 4000 };
+/* How long to spin before sleeping, in turns of a loop with a pause and later a yield, 50 to 100
+ * us in all: not at all when the threads that wait for each other outnumber the cores. */
+enum { LS__SPIN_NEVER = 0, LS__SPIN_SHORT = 400 };
 
 void ls__event_post(ls__event *e);
 void ls__event_wait(ls__event *e, uint32_t count, int spin);

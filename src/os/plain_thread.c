@@ -3,8 +3,10 @@
  */
 #include "os/plain_thread.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +38,13 @@ static int start(ls__thread *t, int core)
         CPU_SET((size_t)core, &set);
         error = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
     }
+    /* Signals are the program's: no thread of ours takes one. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     if (!error)
         error = pthread_create(&t->thread, &attr, thread_main, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return error;
 }
@@ -52,9 +59,11 @@ ls_status ls__thread_start(const char *name, int core, void (*fn)(void *), void 
     int error = start(t, core);
     if (error) {
         free(t);
-        return ls__hint(ls__fail(LS_IO, "cannot start thread '%s' on core %d: %s", name, core,
-                                 strerror(error)),
-                        "look at the limits on threads (ulimit -u) and the cpuset");
+        if (error == ENOMEM)
+            return ls__fail_memory("thread", sizeof *t);
+        return ls__hint(
+            ls__fail(LS_IO, "cannot start thread '%s' on core %d: %s", name, core, strerror(error)),
+            "look at the limits on threads (ulimit -u) and the cpuset");
     }
     char short_name[16];
     snprintf(short_name, sizeof short_name, "%s", name);
@@ -66,6 +75,11 @@ ls_status ls__thread_start(const char *name, int core, void (*fn)(void *), void 
 bool ls__thread_is_here(const ls__thread *t)
 {
     return t->process == getpid();
+}
+
+bool ls__thread_is_this(const ls__thread *t)
+{
+    return pthread_equal(pthread_self(), t->thread);
 }
 
 void ls__thread_join(ls__thread *t)

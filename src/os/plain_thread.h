@@ -23,4 +23,7 @@ void ls__thread_join(ls__thread *t);
 /* Whether the thread is of this process, not of the parent that forked it. */
 bool ls__thread_is_here(const ls__thread *t);
 
+/* Whether it is the calling thread. */
+bool ls__thread_is_this(const ls__thread *t);
+
 #endif

@@ -6,17 +6,14 @@
 #include "os/thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+
+#include "os/plain_thread.h"
 
 struct ls__worker {
-    pthread_t thread;
-    pid_t process; /* a child that fork() made has no such thread */
+    ls__thread *thread;
     pthread_mutex_t turn; /* callers queue here */
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t changed;
@@ -28,7 +25,15 @@ struct ls__worker {
     ls__error_record error;
 };
 
-static void *worker_main(void *arg)
+static void free_worker(ls__worker *w)
+{
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    pthread_mutex_destroy(&w->turn);
+    free(w);
+}
+
+static void worker_main(void *arg)
 {
     ls__worker *w = arg;
     pthread_mutex_lock(&w->lock);
@@ -49,25 +54,6 @@ static void *worker_main(void *arg)
         pthread_cond_broadcast(&w->changed);
     }
     pthread_mutex_unlock(&w->lock);
-    return NULL;
-}
-
-static int start_pinned(ls__worker *w, int core)
-{
-    pthread_attr_t attr;
-    int error = pthread_attr_init(&attr);
-    if (error)
-        return error;
-    if (core >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET((size_t)core, &set);
-        error = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
-    }
-    if (!error)
-        error = pthread_create(&w->thread, &attr, worker_main, w);
-    pthread_attr_destroy(&attr);
-    return error;
 }
 
 ls_status ls__worker_start(const char *name, int core, ls__worker **out)
@@ -78,31 +64,21 @@ ls_status ls__worker_start(const char *name, int core, ls__worker **out)
     pthread_mutex_init(&w->turn, NULL);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
-    w->process = getpid();
-    int error = start_pinned(w, core);
-    if (error) {
-        pthread_cond_destroy(&w->changed);
-        pthread_mutex_destroy(&w->lock);
-        pthread_mutex_destroy(&w->turn);
-        free(w);
-        return ls__hint(ls__fail(LS_IO, "cannot start thread '%s' on core %d: %s", name, core,
-                                 strerror(error)),
-                        "look at the limits on threads (ulimit -u) and the cpuset");
-    }
-    char short_name[16];
-    snprintf(short_name, sizeof short_name, "%s", name);
-    pthread_setname_np(w->thread, short_name);
-    *out = w;
-    return LS_OK;
+    ls_status st = ls__thread_start(name, core, worker_main, w, &w->thread);
+    if (st)
+        free_worker(w);
+    else
+        *out = w;
+    return st;
 }
 
 ls_status ls__worker_run(ls__worker *w, ls__job job, void *user)
 {
-    if (w->process != getpid())
+    if (!ls__thread_is_here(w->thread))
         return ls__hint(ls__fail(LS_STATE, "this process was forked: its devices' threads are in "
                                            "the parent"),
                         "exec after fork, or fork before the first use of a device");
-    if (pthread_equal(pthread_self(), w->thread))
+    if (ls__thread_is_this(w->thread))
         return job(user);
     pthread_mutex_lock(&w->turn);
     pthread_mutex_lock(&w->lock);
@@ -128,14 +104,11 @@ void ls__worker_stop(ls__worker *w)
     w->stop = true;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    pthread_join(w->thread, NULL);
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
-    pthread_mutex_destroy(&w->turn);
-    free(w);
+    ls__thread_join(w->thread);
+    free_worker(w);
 }
 
-enum { MOST_HOOKS = 4 };
+enum { MOST_HOOKS = 8 };
 
 static pthread_key_t end_key;
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;

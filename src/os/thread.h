@@ -25,7 +25,7 @@ ls_status ls__worker_run(ls__worker *worker, ls__job job, void *user);
 void ls__worker_stop(ls__worker *worker);
 
 /* Calls `fn` when the calling thread ends (not at the end of the process): once,
- * however often it is given; at most four functions a thread, the last first. */
+ * however often it is given; at most eight functions a thread, the last first. */
 void ls__at_thread_end(void (*fn)(void));
 
 /* A number that no other thread of this process has or had; never 0. */

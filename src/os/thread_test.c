@@ -325,9 +325,9 @@ static void threads_have_numbers(void **state)
     uint64_t numbers[2 * THREADS][2];
     for (int wave = 0; wave < 2; wave++) { /* the second after the first has ended */
         for (int i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, number_of_thread,
-                                            numbers[wave * THREADS + i]),
-                             0);
+            assert_int_equal(
+                pthread_create(&threads[i], NULL, number_of_thread, numbers[wave * THREADS + i]),
+                0);
         for (int i = 0; i < THREADS; i++)
             pthread_join(threads[i], NULL);
     }

@@ -43,9 +43,9 @@ static ls_value *merge_leaf(const ls_value *leaf, void *user)
     ls__parts parts;
     if (ls__parts_of(m->s, who, leaf, ls__device_of_replica(m->s, 0), &parts))
         return NULL;
-    if (parts.spread != LS_PER_REPLICA) {
+    if (parts.spread != LS_SPREAD_PER_REPLICA) {
         ls_tensor *same = parts.at[0];
-        parts = (ls__parts){ LS_PER_REPLICA, m->s->replicas,
+        parts = (ls__parts){ LS_SPREAD_PER_REPLICA, m->s->replicas,
                              ls__frame_alloc(sizeof *parts.at * (size_t)m->s->replicas) };
         for (int i = 0; parts.at && i < parts.count; i++)
             parts.at[i] = same;
@@ -119,14 +119,24 @@ static ls_status note(ls_reduce_op op, const ls_value *given, const ls_value *go
 
 /* ---- in the replica ----------------------------------------------------------------------------- */
 
+static ls_value *checked_number(ls_value *leaf)
+{
+    ls_tensor *t = leaf ? ls__leaf_component(leaf, 0) : NULL;
+    if (!t || ls_dtype_is_float(ls_dtype_of(t)) || ls_dtype_is_integer(ls_dtype_of(t)))
+        return leaf;
+    ls__hint(ls__fail(LS_SHAPE, "ls_all_reduce: %s, which cannot be added up", ls_describe(t)),
+             "numbers are added up; ls_cast makes some of bools");
+    return NULL;
+}
+
 /* A replica's own tensor of a leaf: of a variable, what it holds. */
 static ls_value *own(const ls_value *leaf, void *user)
 {
     (void)user;
     if (ls__leaf_object(leaf))
-        return ls_leaf(ls_read(ls_leaf_variable(leaf)));
-    if (ls_spread_of(leaf) == LS_PLAIN)
-        return (ls_value *)leaf;
+        return checked_number(ls_leaf(ls_read(ls_leaf_variable(leaf))));
+    if (ls_spread_of(leaf) == LS_SPREAD_PLAIN)
+        return checked_number((ls_value *)leaf);
     ls__hint(ls__fail(LS_INVALID, "ls_all_reduce: a leaf of %d components", ls_components(leaf)),
              "a replica gives its own tensors: pass distributed values as arguments of the run");
     return NULL;
@@ -145,21 +155,13 @@ static ls_value *alone(const ls_value *leaf, void *user)
         ls_sparse(ls_sparse_rows(t), ls_cast(ls_sparse_values(t), LS_F64), ls_shape(t)[0]));
 }
 
-static ls_status check_op(ls_reduce_op op)
-{
-    ls_status st = ls__check_reduce_op("ls_all_reduce", op);
-    if (st || op != LS_ONLY_FIRST)
-        return st;
-    return ls__hint(ls__fail(LS_INVALID, "ls_all_reduce: ONLY_FIRST adds nothing up"),
-                    "the op is LS_SUM or LS_MEAN");
-}
-
 ls_value *ls_all_reduce(ls_replica *replica, ls_reduce_op op, ls_value *value)
 {
     if (ls__check_replica("ls_all_reduce", replica))
         return NULL;
     ls_value *given = NULL;
-    if (!check_op(op) && !ls__check_value("ls_all_reduce", value))
+    if (!ls__check_reduce_op("ls_all_reduce", op, false) &&
+        !ls__check_value("ls_all_reduce", value))
         given = ls__value_map(value, own, NULL);
     if (replica->strategy->replicas == 1)
         return given ? ls__value_map(given, alone, &op) : NULL;

@@ -197,8 +197,8 @@ static void what_all_share_counts_for_each(void **state)
     ls_strategy *s = replicas(4);
     shared m = { NULL, NULL };
     LS_FRAME {
-        LS_SCOPE(s)
-        m.w = ls_variable_new("w", ls_scalar(LS_F32, 1), true);
+        LS_SCOPE (s)
+            m.w = ls_variable_new("w", ls_scalar(LS_F32, 1), true);
         m.constant = ls_scalar(LS_F32, 10);
         for (int traced = 0; traced < 2; traced++) {
             ls_value *sum = run(traced, s, sum_of_shared, &m, ls_leaf(ls_scalar(LS_F32, 100)));
@@ -329,6 +329,14 @@ static ls_value *of_a_bool(ls_value *arguments, void *user)
     return ls_all_reduce(ls_get_replica_context(), LS_SUM, ls_leaf(ls_ones(LS_BOOL, LS_SCALAR)));
 }
 
+static ls_value *of_a_string(ls_value *arguments, void *user)
+{
+    (void)arguments;
+    (void)user;
+    return ls_all_reduce(ls_get_replica_context(), LS_MEAN,
+                         ls_leaf(ls_from_strings(LS_DIMS(1), (const void *[]){ "a" }, NULL)));
+}
+
 static ls_value *reduces_in_a_replica(ls_value *arguments, void *user)
 {
     return ls_leaf(ls_reduce(user, LS_SUM, arguments, LS_NO_AXIS));
@@ -357,10 +365,18 @@ static void what_is_refused(void **state)
         refused(ls_run_eager(s, of_nothing, NULL, x), LS_INVALID,
                 "ls_all_reduce: the value is NULL");
         refused(ls_run_eager(s, without_context, NULL, x), LS_INVALID, "ls_all_reduce");
-        refused(ls_run_eager(s, of_a_bool, NULL, x), LS_SHAPE, "bool[], which cannot be added up");
+        refused(ls_run_eager(s, of_a_bool, NULL, x), LS_SHAPE,
+                "replica 0: ls_all_reduce: bool[], which cannot be added up");
+        assert_string_equal(ls_error_hint(), "numbers are added up; ls_cast makes some of bools");
+        refused(ls_run_eager(s, of_a_string, NULL, x), LS_SHAPE,
+                "replica 0: ls_all_reduce: bytes[1], which cannot be added up");
+        refused(of_a_bool(x, NULL), LS_SHAPE, "bool[], which cannot be added up"); /* alone, too */
+        op = (ls_reduce_op)42;
+        refused(ls_run_eager(s, all_reduce, &op, x), LS_INVALID, "op 42 is no ls_reduce_op");
+        assert_string_equal(ls_error_hint(), "the op is LS_SUM or LS_MEAN");
         refused(ls_run_eager(s, reduces_in_a_replica, s, x), LS_STATE, "ls_reduce");
-        LS_SCOPE(s)
-        refused(ls_all_reduce(ls_get_replica_context(), LS_SUM, x), LS_STATE, "ls_all_reduce");
+        LS_SCOPE (s)
+            refused(ls_all_reduce(ls_get_replica_context(), LS_SUM, x), LS_STATE, "ls_all_reduce");
         ls_replica *me = ls_get_replica_context();
         refused(ls_all_reduce(me, LS_SUM, x), LS_INVALID, "a leaf of 2 components");
         refused(ls_all_reduce(me, LS_ONLY_FIRST, x), LS_INVALID, "ONLY_FIRST");

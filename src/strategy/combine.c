@@ -23,39 +23,40 @@ ls_tensor *ls__on_device(ls_tensor *t, const ls__device *device)
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-ls_status ls__check_reduce_op(const char *who, ls_reduce_op op)
+ls_status ls__check_reduce_op(const char *who, ls_reduce_op op, bool first)
 {
-#define KNOWN(name, value, text)                                                                   \
-    if ((int)op == (value))                                                                        \
+    const char *hint =
+        first ? "the op is LS_SUM, LS_MEAN or LS_ONLY_FIRST" : "the op is LS_SUM or LS_MEAN";
+    if (op == LS_SUM || op == LS_MEAN || (op == LS_ONLY_FIRST && first))
         return LS_OK;
+    if (op == LS_ONLY_FIRST)
+        return ls__hint(ls__fail(LS_INVALID, "%s: ONLY_FIRST adds nothing up", who), "%s", hint);
 #define AGGREGATION(name, value, text)                                                             \
     if ((int)op == (value))                                                                        \
         return ls__hint(ls__fail(LS_INVALID, "%s: op %d is the aggregation " #name, who, (int)op), \
-                        "give an ls_reduce_op: LS_SUM, LS_MEAN or LS_ONLY_FIRST");
-    LS_REDUCE_OP_LIST(KNOWN)
+                        "%s", hint);
     LS_AGGREGATION_LIST(AGGREGATION)
-#undef KNOWN
 #undef AGGREGATION
-    return ls__hint(ls__fail(LS_INVALID, "%s: op %d is no ls_reduce_op", who, (int)op),
-                    "give LS_SUM, LS_MEAN or LS_ONLY_FIRST");
+    return ls__hint(ls__fail(LS_INVALID, "%s: op %d is no ls_reduce_op", who, (int)op), "%s", hint);
 }
 
-static ls_status check_leaf_components(const ls_strategy *s, const char *who, const ls_value *leaf)
+ls_status ls__check_fits(const ls_strategy *s, const char *what, const ls_value *leaf)
 {
     int n = ls_components(leaf);
-    if (ls_spread_of(leaf) == LS_PLAIN || n == s->replicas)
+    if (ls_spread_of(leaf) == LS_SPREAD_PLAIN || n == s->replicas)
         return LS_OK;
-    return ls__hint(ls__fail(LS_INVALID,
-                             "%s: a value of %d component%s, the strategy has %d "
-                             "replica%s",
-                             who, n, n == 1 ? "" : "s", s->replicas, s->replicas == 1 ? "" : "s"),
-                    "distributed values belong to the strategy that made them");
+    return ls__hint(
+        ls__fail(LS_INVALID,
+                 "%s: a value of %d component%s, the strategy has %d "
+                 "replica%s",
+                 what, n, n == 1 ? "" : "s", s->replicas, s->replicas == 1 ? "" : "s"),
+        "a distributed value goes to strategies of as many replicas as it has components");
 }
 
 ls_status ls__check_components(const ls_strategy *s, const char *who, const ls_value *value)
 {
     if (ls_kind_of(value) == LS_LEAF)
-        return check_leaf_components(s, who, value);
+        return ls__check_fits(s, who, value);
     ls_status st = LS_OK;
     for (int i = 0; i < ls_length(value) && !st; i++)
         st = ls__check_components(s, who, ls_child(value, i));
@@ -67,7 +68,8 @@ ls_status ls__refuse_sum(const ls_strategy *s, const char *who, const ls__parts 
     return ls__hint(ls__fail(LS_INVALID,
                              "%s: the SUM over %d replicas of a %s value (%s), which "
                              "is the same for all of them",
-                             who, s->replicas, parts->spread == LS_MIRRORED ? "mirrored" : "plain",
+                             who, s->replicas,
+                             parts->spread == LS_SPREAD_MIRRORED ? "mirrored" : "plain",
                              ls_describe(parts->at[0])),
                     "LS_MEAN gives the value itself; what each replica has of its own comes from "
                     "ls_run or ls_per_replica");
@@ -88,15 +90,17 @@ ls_status ls__parts_of(const ls_strategy *s, const char *who, const ls_value *le
     ls_variable *v = ls__leaf_object(leaf) ? ls_leaf_variable(leaf) : NULL;
     if (ls__leaf_object(leaf) && !v)
         return ls_error_pending();
-    ls_status st = check_leaf_components(s, who, leaf);
+    ls_status st = ls__check_fits(s, who, leaf);
     if (st)
         return st;
     int components = v ? ls_variable_components(v) : 1;
     bool own_cells = v && components == s->replicas && v->n_cells == components && components > 1;
     out->spread = ls_spread_of(leaf);
     if (v)
-        out->spread = own_cells ? LS_PER_REPLICA : components > 1 ? LS_MIRRORED : LS_PLAIN;
-    out->count = out->spread == LS_PER_REPLICA ? s->replicas : 1;
+        out->spread = own_cells        ? LS_SPREAD_PER_REPLICA
+                      : components > 1 ? LS_SPREAD_MIRRORED
+                                       : LS_SPREAD_PLAIN;
+    out->count = out->spread == LS_SPREAD_PER_REPLICA ? s->replicas : 1;
     out->at = ls__frame_alloc(sizeof *out->at * (size_t)out->count);
     if (!out->at)
         return LS_NO_MEMORY;
@@ -182,7 +186,7 @@ ls_tensor *ls__combine(const ls_strategy *s, const char *who, ls_reduce_op op,
     ls_tensor *first = parts->at[0];
     if (op == LS_ONLY_FIRST)
         return ls__same_value(first);
-    if (parts->spread != LS_PER_REPLICA) {
+    if (parts->spread != LS_SPREAD_PER_REPLICA) {
         bool itself = op == LS_MEAN || s->replicas == 1 || is_number_0(first);
         return itself || !ls__refuse_sum(s, who, parts) ? ls__same_value(first) : NULL;
     }
@@ -211,5 +215,5 @@ ls_value *ls__mirrored_leaf(const ls_strategy *s, ls_tensor *t)
         if (!copies[i])
             return NULL;
     }
-    return ls__leaf_spread(LS_MIRRORED, s->replicas, copies);
+    return ls__leaf_spread(LS_SPREAD_MIRRORED, s->replicas, copies);
 }

@@ -12,7 +12,7 @@
 
 /* What the replicas have, brought together on one device. */
 typedef struct ls__parts {
-    ls_spread spread; /* not LS_MIXED */
+    ls_spread spread; /* not LS_SPREAD_MIXED */
     int count;        /* V when per-replica, else 1: one stands for all */
     ls_tensor **at;   /* memory of the frame */
 } ls__parts;
@@ -28,8 +28,11 @@ ls_status ls__parts_of(const ls_strategy *s, const char *who, const ls_value *le
 ls_tensor *ls__combine(const ls_strategy *s, const char *who, ls_reduce_op op,
                        const ls__parts *parts);
 
-/* LS_INVALID when `op` is no ls_reduce_op. */
-ls_status ls__check_reduce_op(const char *who, ls_reduce_op op);
+/* LS_INVALID when `op` is no ls_reduce_op, or LS_ONLY_FIRST without `first`. */
+ls_status ls__check_reduce_op(const char *who, ls_reduce_op op, bool first);
+
+/* LS_INVALID when a leaf ("argument 1") is distributed and has not V components. */
+ls_status ls__check_fits(const ls_strategy *s, const char *what, const ls_value *leaf);
 
 /* LS_INVALID when a distributed leaf in `value` has not V components. */
 ls_status ls__check_components(const ls_strategy *s, const char *who, const ls_value *value);

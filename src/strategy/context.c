@@ -107,8 +107,10 @@ static ls_status check_cross(const char *who, const ls_strategy *s)
     if (!top)
         return LS_OK;
     if (top->replica)
-        return ls__hint(ls__fail(LS_STATE, "%s: called by replica %d of a run, wants cross-replica "
-                                           "context", who, top->replica->id),
+        return ls__hint(ls__fail(LS_STATE,
+                                 "%s: called by replica %d of a run, wants cross-replica "
+                                 "context",
+                                 who, top->replica->id),
                         "call it in a function given to ls_merge_call, or after the run");
     return ls__check_mixing(who, "called for something", s);
 }
@@ -127,6 +129,16 @@ ls_status ls__enter_cross(const char *who, ls_strategy *s, ls__mode *mode)
     return LS_OK;
 }
 
+ls_status ls__check_alone(const char *who, const char *instead)
+{
+    const ls_replica *replica = ls__hosted();
+    if (!replica || replica->strategy->replicas == 1)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_STATE, "%s: called by replica %d of %d, for all of them", who,
+                             replica->id, replica->strategy->replicas),
+                    "%s", instead);
+}
+
 ls_status ls__check_replica(const char *who, const ls_replica *replica)
 {
     const ls_replica *here = ls_get_replica_context();
@@ -138,9 +150,10 @@ ls_status ls__check_replica(const char *who, const ls_replica *replica)
     if (!replica)
         return ls__hint(ls__fail(LS_INVALID, "%s: the replica context is NULL", who),
                         "get it where it is used, with ls_get_replica_context()");
-    return ls__hint(ls__fail(LS_STATE, "%s: the replica context is not that of this thread now", who),
-                    "a replica context is good for its own run and thread; ask "
-                    "ls_get_replica_context() where you use it");
+    return ls__hint(
+        ls__fail(LS_STATE, "%s: the replica context is not that of this thread now", who),
+        "a replica context is good for its own run and thread; ask "
+        "ls_get_replica_context() where you use it");
 }
 
 /* ---- scopes ------------------------------------------------------------------------------- */
@@ -161,9 +174,8 @@ static void thread_end(void)
 static void open_scope(ls__mode *mode, ls_strategy *s)
 {
     ls__at_thread_end(thread_end);
-    *mode = (ls__mode){
-        .strategy = s, .why = LS__BY_SCOPE, .count = 1, .run = top ? top->run : NULL
-    };
+    *mode =
+        (ls__mode){ .strategy = s, .why = LS__BY_SCOPE, .count = 1, .run = top ? top->run : NULL };
     atomic_fetch_add(&s->scopes, 1);
     ls__mode_push(mode);
 }
@@ -189,7 +201,8 @@ ls_status ls_scope_leave(ls_strategy *s)
     if (!s)
         return ls__fail(LS_INVALID, "ls_scope_leave: the strategy is NULL");
     if (!top || top->why != LS__BY_SCOPE || top == &base || top->strategy != s)
-        return ls__hint(ls__fail(LS_STATE, "ls_scope_leave: the scope of %s is not the innermost one",
+        return ls__hint(ls__fail(LS_STATE,
+                                 "ls_scope_leave: the scope of %s is not the innermost one",
                                  ls__strategy_text(s)),
                         "scopes are left in the order they were entered, in the function that "
                         "entered them; LS_SCOPE does it for you");

@@ -47,6 +47,10 @@ ls_status ls__enter_cross(const char *who, ls_strategy *s, ls__mode *mode);
  * than it is active here. */
 ls_status ls__check_mixing(const char *who, const char *what, const ls_strategy *s);
 
+/* For what changes a thing that replicas share, and is no meeting: LS_STATE in one of several
+ * replicas of a run. `instead`: "free it after the run". */
+ls_status ls__check_alone(const char *who, const char *instead);
+
 /* LS_OK when this thread is that replica, now. */
 ls_status ls__check_replica(const char *who, const ls_replica *replica);
 

@@ -70,8 +70,10 @@ ls_status ls__created_find(ls_replica *replica, const char *name, ls_variable **
             break;
         if (stopped)
             return ls__hint(
-                ls__fail(LS_STATE, "replica %d makes variable '%s', and replica 0 made %s of that name "
-                                   "in this run", replica->id, name, nth ? "no further one" : "none"),
+                ls__fail(LS_STATE,
+                         "replica %d makes variable '%s', and replica 0 made %s of that name "
+                         "in this run",
+                         replica->id, name, nth ? "no further one" : "none"),
                 "all replicas make the same variables, by name and order");
         ls__event_wait(&run->made, seen + 1, run->s->spin);
     }

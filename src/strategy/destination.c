@@ -13,7 +13,11 @@
 #include "tensor/tensor.h"
 #include "tensor/value.h"
 
+/* A closed frame fills its memory with rubbish, so what is no longer there has no such mark. */
+#define LIVE 0x44455354u
+
 struct ls_destination {
+    uint32_t live;      /* LIVE until its frame closes */
     int components;     /* of the distributed value or variable; 0: one device */
     ls__device *device; /* then this one */
 };
@@ -22,7 +26,7 @@ static ls_destination *destination(int components, ls__device *device)
 {
     ls_destination *d = ls__frame_alloc(sizeof *d);
     if (d)
-        *d = (ls_destination){ components, device };
+        *d = (ls_destination){ LIVE, components, device };
     return d;
 }
 
@@ -49,7 +53,7 @@ ls_destination *ls_at_value(ls_value *value)
     }
     if (ls__leaf_object(value))
         return ls_at_variable(ls_leaf_variable(value));
-    if (ls_spread_of(value) != LS_PLAIN)
+    if (ls_spread_of(value) != LS_SPREAD_PLAIN)
         return destination(ls_components(value), NULL);
     return destination(0, ls__leaf_component(value, 0)->device);
 }
@@ -77,6 +81,9 @@ static ls_status check_destination(const ls_strategy *s, const char *who, const 
     if (!d)
         return ls__hint(ls__fail(LS_INVALID, "%s: the destination is NULL", who),
                         "make one with ls_at_value, ls_at_variable or ls_at_device");
+    if (d->live != LIVE)
+        return ls__hint(ls__fail(LS_INVALID, "%s: the destination's frame has closed", who),
+                        "make it in the frame that uses it");
     if (d->components == 0 || d->components == s->replicas)
         return LS_OK;
     return ls__hint(ls__fail(LS_INVALID, "%s: a destination of %d replicas, the strategy has %d",
@@ -111,7 +118,7 @@ static ls_value *reduce_leaf(const ls_value *leaf, void *user)
 
 static ls_value *reduce_to(job *j, const ls_value *value)
 {
-    if (ls__check_reduce_op(j->who, j->op) || ls__check_value(j->who, value) ||
+    if (ls__check_reduce_op(j->who, j->op, true) || ls__check_value(j->who, value) ||
         check_destination(j->s, j->who, j->to))
         return NULL;
     return ls__value_map(value, reduce_leaf, j);

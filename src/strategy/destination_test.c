@@ -41,7 +41,7 @@ static void mirrored(const ls_value *leaf, float want)
 {
     if (!leaf)
         fail_msg("%s", ls_error_report());
-    assert_int_equal(ls_spread_of(leaf), LS_MIRRORED);
+    assert_int_equal(ls_spread_of(leaf), LS_SPREAD_MIRRORED);
     assert_int_equal(ls_components(leaf), 2);
     for (int i = 0; i < 2; i++) {
         ls_tensor *t = ls__leaf_component(leaf, i);
@@ -55,7 +55,7 @@ static void plain(const ls_value *leaf, float want, const char *device)
 {
     if (!leaf)
         fail_msg("%s", ls_error_report());
-    assert_int_equal(ls_spread_of(leaf), LS_PLAIN);
+    assert_int_equal(ls_spread_of(leaf), LS_SPREAD_PLAIN);
     assert_true(ls_to_float(ls_leaf_tensor(leaf)) == want);
     assert_non_null(strstr(ls_device_of(ls_leaf_tensor(leaf)), device));
 }
@@ -67,8 +67,8 @@ static void the_destination_says_mirrored_or_plain(void **state)
     ls_variable *w = NULL, *outside = NULL;
     LS_FRAME {
         outside = ls_variable_new("outside", ls_scalar(LS_F32, 0), true);
-        LS_SCOPE(s)
-        w = ls_variable_new("w", ls_scalar(LS_F32, 0), true);
+        LS_SCOPE (s)
+            w = ls_variable_new("w", ls_scalar(LS_F32, 0), true);
         ls_value *v = numbers(s, 1, 2);
         mirrored(ls_reduce_to(s, LS_SUM, v, ls_at_variable(w)), 3);
         mirrored(ls_reduce_to(s, LS_MEAN, v, ls_at_value(v)), 1.5f);
@@ -156,15 +156,35 @@ static void one_replica(void **state)
     ls_strategy *s = replicas(1);
     ls_variable *w = NULL;
     LS_FRAME {
-        LS_SCOPE(s)
-        w = ls_variable_new("w", ls_scalar(LS_F32, 0), true);
+        LS_SCOPE (s)
+            w = ls_variable_new("w", ls_scalar(LS_F32, 0), true);
         ls_value *x = ls_leaf(ls_scalar(LS_F32, 4));
         ls_value *y = ls_reduce_to(s, LS_SUM, x, ls_at_variable(w));
-        assert_int_equal(ls_spread_of(y), LS_MIRRORED);
+        assert_int_equal(ls_spread_of(y), LS_SPREAD_MIRRORED);
         assert_true(ls_to_float(ls__leaf_component(y, 0)) == 4);
         plain(ls_reduce_to(ls_default_strategy(), LS_MEAN, x, ls_at_value(x)), 4, "CPU:0");
     }
     ls_variable_free(w);
+    ls_strategy_free(s);
+}
+
+static void a_destination_goes_with_its_frame(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(2);
+    LS_FRAME {
+        ls_destination *gone = NULL;
+        LS_FRAME
+            gone = ls_at_device("/cpu:1");
+        ls_value *v = numbers(s, 1, 2);
+        refused(ls_reduce_to(s, LS_SUM, v, gone), LS_INVALID,
+                "ls_reduce_to: the destination's frame has closed");
+        assert_non_null(strstr(ls_error_hint(), "make it in the frame that uses it"));
+        refused(ls_batch_reduce_to(s, LS_SUM, 1, &v, &gone), LS_INVALID, "frame has closed");
+        refused(ls_mirror_to(s, ls_scalar(LS_F32, 1), gone), LS_INVALID, "frame has closed");
+        refused(ls_mirror_to(s, ls_scalar(LS_F32, 1), (ls_destination *)v), LS_INVALID,
+                "the destination's frame has closed"); /* something else is there */
+    }
     ls_strategy_free(s);
 }
 
@@ -196,8 +216,7 @@ static void what_is_refused(void **state)
                 "ls_reduce_to: replica 0 has f32[], replica 1 f32[2]");
         refused(ls_mirror_to(s, NULL, here), LS_INVALID, "ls_mirror_to: the tensor is NULL");
         refused(ls_mirror_to(s, ls_scalar(LS_F32, 1), NULL), LS_INVALID, "the destination is NULL");
-        LS_SCOPE(three)
-        {
+        LS_SCOPE (three) {
             refused(ls_reduce_to(s, LS_SUM, v, here), LS_STATE, "ls_reduce_to");
             refused(ls_batch_reduce_to(s, LS_SUM, 1, &v, &here), LS_STATE, "ls_batch_reduce_to");
             refused(ls_mirror_to(s, ls_scalar(LS_F32, 1), here), LS_STATE, "ls_mirror_to");
@@ -221,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup(a_nest_keeps_its_structure, clean),
         cmocka_unit_test_setup(T15_dense_and_sparse_in_one_batch, clean),
         cmocka_unit_test_setup(one_replica, clean),
+        cmocka_unit_test_setup(a_destination_goes_with_its_frame, clean),
         cmocka_unit_test_setup(what_is_refused, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

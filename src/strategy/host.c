@@ -67,6 +67,8 @@ static ls_status start(ls_strategy *s, int replica)
 
 ls_status ls__hosts_start(ls_strategy *s, int first, int end)
 {
+    if (end <= 1)
+        return LS_OK; /* also: the default strategy is any thread's */
     if (!s->hosts)
         s->hosts = calloc((size_t)s->replicas, sizeof *s->hosts);
     if (!s->hosts)

@@ -2,9 +2,10 @@
  * The public ways to run: checks, one run at a time, and the count of steps. What happens
  * then is run.c's (eager) or replay.c's (traced).
  */
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "base/status.h"
+#include "strategy/combine.h"
 #include "strategy/defect.h"
 #include "strategy/run_state.h"
 #include "strategy/step.h"
@@ -16,26 +17,26 @@
 
 static ls_status check_leaf(const ls_strategy *s, int i, const ls_value *leaf)
 {
-    if (ls_spread_of(leaf) != LS_PLAIN && ls_components(leaf) != s->replicas)
-        return ls__hint(ls__fail(LS_INVALID, "argument %d has %d components, the strategy %d "
-                                             "replicas", i, ls_components(leaf), s->replicas),
-                        "values of one strategy do not go to another");
-    for (int k = 0; k < ls_components(leaf); k++) {
+    char what[32];
+    snprintf(what, sizeof what, "argument %d", i);
+    ls_status st = ls__check_fits(s, what, leaf);
+    for (int k = 0; k < ls_components(leaf) && !st; k++) {
         const ls_tensor *t = ls__leaf_component(leaf, k);
-        ls_status st = t ? ls__check_tensor("arguments", "one of them", t) : LS_OK;
-        if (st)
-            return st;
+        st = t ? ls__check_tensor("arguments", "one of them", t) : LS_OK;
+        if (!st && t)
+            st = ls__check_symbol("argument", i, t);
     }
-    return LS_OK;
+    return st;
 }
 
 static ls_status check_arguments(const ls_strategy *s, const ls_value *arguments)
 {
-    if (!arguments || !ls_kind_of(arguments)) {
-        return ls__hint(ls__fail(LS_INVALID, "the arguments %s",
-                                 arguments ? "are of a frame that has closed" : "are NULL"),
+    if (!arguments)
+        return ls__hint(ls__fail(LS_INVALID, "the arguments are NULL"),
                         "ls_list(0, NULL) stands for none");
-    }
+    if (!ls_kind_of(arguments))
+        return ls__hint(ls__fail(LS_INVALID, "the arguments are of a frame that has closed"),
+                        "use ls_value_hand_up or ls_value_keep to take a value out of its frame");
     int n = ls_leaf_count(arguments);
     const ls_value **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
     if (!leaves)
@@ -65,9 +66,9 @@ static ls_status begin(const char *who, ls_strategy *s, const void *given, place
         return st;
     if (!p->mode.run && !ls__is_default(s) && atomic_exchange(&s->running, true)) {
         ls__mode_pop(&p->mode);
-        return ls__hint(ls__fail(LS_STATE, "%s: %s is running a step already", who,
-                                 ls__strategy_text(s)),
-                        "one run at a time; give each thread a strategy of its own");
+        return ls__hint(
+            ls__fail(LS_STATE, "%s: %s is running a step already", who, ls__strategy_text(s)),
+            "one run at a time; give each thread a strategy of its own");
     }
     ls__error_scope_open(&p->errors);
     return LS_OK;
@@ -98,14 +99,8 @@ static bool was_seen(const ls_strategy *s, ls_step step, const void *user)
 /* Forgetting one costs a run that goes one by one, nothing else. */
 static void note_seen(ls_strategy *s, ls_step step, void *user)
 {
-    enum { MOST = 256 };
-    if (ls__is_default(s) || was_seen(s, step, user))
-        return;
-    if (!s->seen)
-        s->seen = calloc(MOST, sizeof *s->seen);
-    if (!s->seen)
-        return;
-    s->seen[s->n_seen < MOST ? s->n_seen++ : 0] = (ls__seen){ step, user };
+    if (!ls__is_default(s) && !was_seen(s, step, user))
+        s->seen[s->n_seen < LS__MOST_SEEN ? s->n_seen++ : 0] = (ls__seen){ step, user };
 }
 
 static ls_value *run_eagerly(ls_strategy *s, const place *p, ls_step step, void *user,

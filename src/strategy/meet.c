@@ -8,6 +8,7 @@
 
 #include "dispatch/tape.h"
 #include "os/symbol.h"
+#include "strategy/combine.h"
 #include "strategy/defect.h"
 #include "strategy/host.h"
 #include "strategy/run_state.h"
@@ -20,8 +21,9 @@
 static bool did_the_same(const ls__member *a, const ls__member *b)
 {
     return a->stop == b->stop &&
-           (a->stop == LS__RETURNED ? a->meetings == b->meetings
-                                    : a->fn == b->fn && strcmp(a->what, b->what) == 0);
+           (a->stop == LS__RETURNED
+                ? a->meetings == b->meetings
+                : a->fn == b->fn && a->subject == b->subject && strcmp(a->what, b->what) == 0);
 }
 
 /* "replicas 0, 2 came to ls_merge_call of `f`". */
@@ -90,22 +92,6 @@ static verdict judge(const ls__run *run)
     return all_returned ? DONE : MEET;
 }
 
-static ls_status check_result(const ls_strategy *s, const ls_value *result)
-{
-    int n = ls_leaf_count(result);
-    const ls_value **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
-    if (!leaves)
-        return LS_NO_MEMORY;
-    ls__leaves(result, leaves);
-    for (int i = 0; i < n; i++)
-        if (ls_spread_of(leaves[i]) != LS_PLAIN && ls_components(leaves[i]) != s->replicas)
-            return ls__hint(ls__fail(LS_INVALID, "it returned a value of %d components to %d replica%s",
-                                     ls_components(leaves[i]), s->replicas,
-                                     s->replicas == 1 ? "" : "s"),
-                            "values of one strategy do not go to another");
-    return LS_OK;
-}
-
 static ls_status give(ls__run *run, ls_value *result)
 {
     ls_status st = LS_OK;
@@ -131,8 +117,8 @@ static ls_value *grouped_arguments(ls__run *run)
 static ls_status merge(ls__run *run)
 {
     const ls__member *first = &run->members[0];
-    ls_value *arguments = run->tracer ? ls__tracer_merge_begin(run->tracer, run)
-                                      : grouped_arguments(run);
+    ls_value *arguments =
+        run->tracer ? ls__tracer_merge_begin(run->tracer, run) : grouped_arguments(run);
     ls_value *result = arguments ? first->fn(run->s, arguments, first->user) : NULL;
     if (result && LS__DEFECT(LS__MERGED_TWICE))
         result = first->fn(run->s, arguments, first->user);
@@ -141,7 +127,7 @@ static ls_status merge(ls__run *run)
         st = ls__hint(ls__fail(LS_INVALID, "the merge function returned NULL"),
                       "return ls_list(0, NULL) when there is nothing to return");
     if (!st)
-        st = check_result(run->s, result);
+        st = ls__check_components(run->s, "its result", result);
     if (run->tracer)
         return ls__tracer_merge_end(run->tracer, run, st ? NULL : result);
     return st ? st : give(run, result);
@@ -162,7 +148,8 @@ static ls_status merge_in_context(ls__run *run)
     ls__mode_push(&mode);
     int recorded = ls__run_records_for(run, -1);
     ls_status st = LS_NO_MEMORY;
-    LS_FRAME st = merge(run);
+    LS_FRAME
+        st = merge(run);
     ls__run_records_for(run, recorded);
     ls__mode_pop(&mode);
     if (own_draws)
@@ -171,12 +158,23 @@ static ls_status merge_in_context(ls__run *run)
     return ls__error_scope_close(&scope, st, "%s", what);
 }
 
+/* A replica's own error comes first, also one that it has not read yet. */
+static void cancel_for_merge(ls__run *run)
+{
+    ls__error_record error;
+    ls__error_take(&error);
+    if (ls__cancel_for_unread(run))
+        return;
+    ls__error_put(&error);
+    ls__run_cancel(run);
+}
+
 void ls__hold_meeting(ls__run *run)
 {
     switch (judge(run)) {
     case MEET:
         if (merge_in_context(run))
-            ls__run_cancel(run);
+            cancel_for_merge(run);
         break;
     case DISAGREE:
         if (!ls__cancel_for_unread(run))
@@ -208,11 +206,12 @@ static ls_value *cancelled(const char *what)
 }
 
 /* What fails to come still arrives, so that nobody waits for it. */
-static void arrive(ls__member *m, const char *what, ls_merge_fn fn, void *user, ls_value *arguments)
+static void arrive(ls__member *m, const ls__member *as, ls_value *arguments)
 {
-    m->what = what;
-    m->fn = fn;
-    m->user = user;
+    m->what = as->what;
+    m->subject = as->subject;
+    m->fn = as->fn;
+    m->user = as->user;
     m->arguments = arguments;
     m->meetings++;
     m->unread.status = LS_OK;
@@ -233,13 +232,12 @@ static ls_value *take_given(ls__member *m)
     return mine;
 }
 
-static ls_value *meet(ls__run *run, int replica, const char *what, ls_merge_fn fn, void *user,
-                      ls_value *arguments)
+static ls_value *meet(ls__run *run, int replica, const ls__member *as, ls_value *arguments)
 {
     ls__member *m = &run->members[replica];
     if (run->cancelled)
-        return cancelled(what);
-    arrive(m, what, fn, user, arguments);
+        return cancelled(as->what);
+    arrive(m, as, arguments);
     if (replica > 0) {
         wait_for_end(run, replica);
     } else {
@@ -252,7 +250,7 @@ static ls_value *meet(ls__run *run, int replica, const char *what, ls_merge_fn f
     m->stop = LS__GOING;
     ls__run_records_for(run, replica);
     if (run->cancelled || !m->given)
-        return cancelled(what);
+        return cancelled(as->what);
     return run->tracer ? ls__tracer_given(run->tracer, replica, take_given(m)) : take_given(m);
 }
 
@@ -265,7 +263,8 @@ static ls_value *meet_alone(ls_replica *replica, const char *what, ls_merge_fn f
     ls__error_scope_open(&scope);
     int tape = ls__tape_pause();
     ls__mode_push(&mode);
-    ls_value *result = fn(replica->strategy, arguments, user);
+    arguments = ls__regroup(replica->strategy, &arguments, "the arguments");
+    ls_value *result = arguments ? fn(replica->strategy, arguments, user) : NULL;
     ls__mode_pop(&mode);
     ls__tape_resume(tape);
     ls_status st = result ? LS_OK : ls_error_pending();
@@ -273,7 +272,7 @@ static ls_value *meet_alone(ls_replica *replica, const char *what, ls_merge_fn f
         st = ls__hint(ls__fail(LS_INVALID, "the merge function returned NULL"),
                       "return ls_list(0, NULL) when there is nothing to return");
     if (!st)
-        st = check_result(replica->strategy, result);
+        st = ls__check_components(replica->strategy, "its result", result);
     result = st ? NULL : ls_select(result, 0);
     if (!st && !result)
         st = ls_error_pending();
@@ -283,6 +282,12 @@ static ls_value *meet_alone(ls_replica *replica, const char *what, ls_merge_fn f
 ls_value *ls__meet(ls_replica *replica, const char *what, ls_merge_fn fn, void *user,
                    ls_value *arguments)
 {
+    return ls__meet_about(replica, what, NULL, fn, user, arguments);
+}
+
+ls_value *ls__meet_about(ls_replica *replica, const char *what, const void *subject, ls_merge_fn fn,
+                         void *user, ls_value *arguments)
+{
     if (arguments && !ls_kind_of(arguments)) {
         ls__fail(LS_INVALID, "%s: the arguments' frame has closed", what);
         arguments = NULL;
@@ -291,7 +296,9 @@ ls_value *ls__meet(ls_replica *replica, const char *what, ls_merge_fn fn, void *
         ls__hint(ls__fail(LS_INVALID, "%s: the arguments are NULL", what),
                  "ls_list(0, NULL) stands for none");
     if (replica->run && replica->strategy->replicas > 1)
-        return meet(replica->run, replica->id, what, fn, user, arguments);
+        return meet(replica->run, replica->id,
+                    &(ls__member){ .what = what, .subject = subject, .fn = fn, .user = user },
+                    arguments);
     return arguments ? meet_alone(replica, what, fn, user, arguments) : NULL;
 }
 

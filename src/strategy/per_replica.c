@@ -22,7 +22,7 @@ static ls_status check_part(int replica, const ls_value *leaf, const ls_value *f
                                  "another has something else",
                                  replica),
                         "pass a variable to the run as it is: every replica sees its component");
-    if (ls_spread_of(leaf) == LS_PLAIN)
+    if (ls_spread_of(leaf) == LS_SPREAD_PLAIN)
         return LS_OK;
     return ls__hint(ls__fail(LS_INVALID, "ls_per_replica: replica %d has a value of %d components",
                              replica, ls_components(leaf)),
@@ -43,7 +43,7 @@ static ls_value *side_by_side(int count, const ls_value *const *leaves, void *us
         if (!parts[i])
             return NULL;
     }
-    return ls__leaf_spread(LS_PER_REPLICA, count, parts);
+    return ls__leaf_spread(LS_SPREAD_PER_REPLICA, count, parts);
 }
 
 static ls_value *put_together(ls_strategy *s, ls_value *const *values)
@@ -115,7 +115,7 @@ static bool is_distributed(const ls_strategy *s, const ls_value *v)
     if (ls_kind_of(v) == LS_LEAF) {
         ls_variable *var = ls__leaf_object(v) ? ls_leaf_variable(v) : NULL;
         return var ? ls_variable_created_in_scope(s, var) && ls_value_container(var) == var
-                   : ls_spread_of(v) != LS_PLAIN;
+                   : ls_spread_of(v) != LS_SPREAD_PLAIN;
     }
     for (int i = 0; i < ls_length(v); i++)
         if (is_distributed(s, ls_child(v, i)))

@@ -40,13 +40,13 @@ static void a_nest_goes_together_and_comes_apart(void **state)
         ls_tensor *x = ls_scalar(LS_F32, 7);
         ls_value *v = ls_per_replica(s, (ls_value *[]){ nest(0, x), nest(1, x), nest(2, x) });
         assert_int_equal(ls_kind_of(v), LS_DICT);
-        assert_int_equal(ls_spread_of(v), LS_PER_REPLICA); /* x too: it was said to be */
+        assert_int_equal(ls_spread_of(v), LS_SPREAD_PER_REPLICA); /* x too: it was said to be */
         assert_int_equal(ls_components(v), 3);
         ls_value *list = ls_local_results(s, v);
         assert_int_equal(ls_length(list), 3);
         for (int i = 0; i < 3; i++) {
             ls_value *mine = ls_child(list, i);
-            assert_int_equal(ls_spread_of(mine), LS_PLAIN);
+            assert_int_equal(ls_spread_of(mine), LS_SPREAD_PLAIN);
             assert_true(ls_to_float(ls_leaf_tensor(ls_get(mine, "a"))) == (float)i);
             assert_true(ls_to_float(ls_item(ls_get(mine, "b"), 0)) == (float)(10 * i));
             assert_true(ls_to_float(ls_item(ls_get(mine, "b"), 1)) == 7);
@@ -63,7 +63,7 @@ static void one_replica_is_per_replica_too(void **state)
     ls_strategy *s = replicas(1);
     LS_FRAME {
         ls_value *v = ls_per_replica(s, (ls_value *[]){ ls_leaf(ls_scalar_int(LS_I32, 3)) });
-        assert_int_equal(ls_spread_of(v), LS_PER_REPLICA);
+        assert_int_equal(ls_spread_of(v), LS_SPREAD_PER_REPLICA);
         assert_string_equal(ls_describe(ls_reduce(s, LS_MEAN, v, LS_NO_AXIS)), "f64[]");
         assert_int_equal(ls_to_int(ls_reduce(s, LS_SUM, v, LS_NO_AXIS)), 3);
         assert_int_equal(ls_to_int(ls_item(ls_local_results(s, v), 0)), 3);
@@ -87,7 +87,7 @@ static void a_plain_value_is_its_own_result(void **state)
         assert_int_equal(ls_length(list), 2); /* plain leaves in each */
         assert_true(ls_to_float(ls_item(ls_child(list, 1), 0)) == 7);
         assert_int_equal(ls_length(ls_local_results(s, ls_list(0, NULL))), 1);
-        ls_value *mirrored = ls__leaf_spread(LS_MIRRORED, 2, (ls_tensor *[]){ x, x });
+        ls_value *mirrored = ls__leaf_spread(LS_SPREAD_MIRRORED, 2, (ls_tensor *[]){ x, x });
         list = ls_local_results(s, mirrored);
         assert_int_equal(ls_length(list), 2);
         assert_true(ls_to_float(ls_item(list, 1)) == 7);
@@ -101,8 +101,8 @@ static void a_variable_comes_apart_into_components(void **state)
     ls_strategy *s = replicas(2);
     ls_variable *w = NULL;
     LS_FRAME {
-        LS_SCOPE(s)
-        w = ls_variable_new("w", ls_scalar(LS_F32, 1), true);
+        LS_SCOPE (s)
+            w = ls_variable_new("w", ls_scalar(LS_F32, 1), true);
         ls_value *leaf = ls_variable_leaf(w);
         ls_value *list = ls_local_results(s, leaf);
         assert_int_equal(ls_length(list), 2);
@@ -125,10 +125,10 @@ static void an_on_read_variable_is_per_replica(void **state)
     ls_strategy *s = replicas(2);
     ls_variable *seen = NULL;
     LS_FRAME {
-        LS_SCOPE(s)
-        seen = ls_variable_with(
-            LS_VARIABLE(.synchronization = LS_SYNC_ON_READ, .aggregation = LS_AGGREGATE_MEAN),
-            "seen", ls_scalar(LS_F32, 3));
+        LS_SCOPE (s)
+            seen = ls_variable_with(
+                LS_VARIABLE(.synchronization = LS_SYNC_ON_READ, .aggregation = LS_AGGREGATE_MEAN),
+                "seen", ls_scalar(LS_F32, 3));
         ls_value *leaf = ls_variable_leaf(seen);
         assert_true(ls_to_float(ls_reduce(s, LS_SUM, leaf, LS_NO_AXIS)) == 6);
         assert_true(ls_to_float(ls_reduce(s, LS_ONLY_FIRST, leaf, LS_NO_AXIS)) == 3);
@@ -188,8 +188,7 @@ static void what_is_refused(void **state)
                 "ls_local_results: a value of 2 components, the strategy has 3 replicas");
         refused(ls_local_results(s, NULL), LS_INVALID, "ls_local_results: the value is NULL");
         refused(ls_local_results(NULL, x), LS_INVALID, "the strategy is NULL");
-        LS_SCOPE(two)
-        {
+        LS_SCOPE (two) {
             refused(ls_per_replica(s, (ls_value *[]){ x, x, x }), LS_STATE, "ls_per_replica");
             refused(ls_local_results(s, x), LS_STATE, "ls_local_results");
         }

@@ -46,26 +46,27 @@ const char *ls_reduce_op_name(ls_reduce_op op)
 
 /* ---- what both functions take --------------------------------------------------------------- */
 
-static ls_status check_leaf(const char *who, const ls_value *value)
+/* Hints end with what else the function offers. */
+static ls_status check_leaf(const char *who, const ls_value *value, const char *more)
 {
     ls_status st = ls__check_value(who, value);
     if (st || ls_kind_of(value) == LS_LEAF)
         return st;
     return ls__hint(ls__fail(LS_INVALID, "%s: the value is a %s of %d, wants a leaf", who,
                              ls__value_kind_name(ls_kind_of(value)), ls_length(value)),
-                    "reduce each of its leaves (ls_child, ls_get); ls_reduce_to maps over a nest");
+                    "call it for each of its leaves (ls_child, ls_get)%s", more);
 }
 
 /* The axis, counted from the front, of tensors that may differ in their size along it. */
-static ls_status check_axis(const char *who, const ls__parts *p, int axis, int *out)
+static ls_status check_axis(const char *who, const ls__parts *p, int axis, const char *more,
+                            int *out)
 {
     int rank = ls_rank(p->at[0]), at = ls__axis(axis, rank);
     if (at < 0) {
         ls__fail(LS_INVALID, "%s: axis %d of a rank-%d value (%s)", who, axis, rank,
                  ls_describe(p->at[0]));
         if (rank == 0)
-            return ls__hint(LS_INVALID, "a single number has no axis; LS_NO_AXIS reduces over "
-                                        "replicas alone");
+            return ls__hint(LS_INVALID, "a single number has no axis; %s", more);
         return ls__hint(LS_INVALID, "axes run from %d to %d", -rank, rank - 1);
     }
     const ls__spec **specs = ls__frame_alloc(sizeof *specs * (size_t)p->count);
@@ -85,9 +86,9 @@ static ls_tensor *along_axis(const ls_strategy *s, ls_reduce_op op, const ls__pa
 {
     int at;
     int64_t total = 0;
-    if (check_axis("ls_reduce", p, axis, &at))
+    if (check_axis("ls_reduce", p, axis, "LS_NO_AXIS reduces over replicas alone", &at))
         return NULL;
-    if (op == LS_SUM && p->spread != LS_PER_REPLICA && s->replicas > 1) {
+    if (op == LS_SUM && p->spread != LS_SPREAD_PER_REPLICA && s->replicas > 1) {
         ls__refuse_sum(s, "ls_reduce", p);
         return NULL;
     }
@@ -109,7 +110,8 @@ static ls_tensor *along_axis(const ls_strategy *s, ls_reduce_op op, const ls__pa
 static ls_tensor *reduce(const ls_strategy *s, ls_reduce_op op, const ls_value *value, int axis)
 {
     ls__parts parts;
-    if (ls__check_reduce_op("ls_reduce", op) || check_leaf("ls_reduce", value))
+    if (ls__check_reduce_op("ls_reduce", op, true) ||
+        check_leaf("ls_reduce", value, "; ls_reduce_to maps over a nest"))
         return NULL;
     if (op == LS_ONLY_FIRST && axis != LS_NO_AXIS) {
         ls__hint(ls__fail(LS_INVALID, "ls_reduce: ONLY_FIRST with axis %d", axis),
@@ -139,7 +141,7 @@ static ls_tensor *gather(const ls_strategy *s, const ls_value *value, int axis)
     static const char who[] = "ls_gather_replicas";
     ls__parts parts;
     int at;
-    if (check_leaf(who, value))
+    if (check_leaf(who, value, ""))
         return NULL;
     if (axis == LS_NO_AXIS) {
         ls__hint(ls__fail(LS_INVALID, "%s: LS_NO_AXIS", who),
@@ -154,9 +156,9 @@ static ls_tensor *gather(const ls_strategy *s, const ls_value *value, int axis)
                      "ls_reduce joins sparse tensors; ls_densify makes dense ones");
             return NULL;
         }
-    if (check_axis(who, &parts, axis, &at))
+    if (check_axis(who, &parts, axis, "ls_reshape(x, LS_DIMS(1)) makes one of it", &at))
         return NULL;
-    if (parts.spread == LS_PLAIN)
+    if (parts.spread == LS_SPREAD_PLAIN)
         return ls__same_value(parts.at[0]);
     ls_tensor **all = ls__frame_alloc(sizeof *all * (size_t)s->replicas);
     for (int i = 0; all && i < s->replicas; i++)

@@ -174,7 +174,7 @@ static void T17_values_that_all_replicas_share(void **state)
                 "plain value (f32[1])");
 
         ls_tensor *t = vector(LS_F32, 2, (double[]){ 1, 2 });
-        ls_value *mirrored = ls__leaf_spread(LS_MIRRORED, 2, (ls_tensor *[]){ t, t });
+        ls_value *mirrored = ls__leaf_spread(LS_SPREAD_MIRRORED, 2, (ls_tensor *[]){ t, t });
         HOLDS(ls_reduce(s, LS_MEAN, mirrored, LS_NO_AXIS), "f32[2]", 1, 2);
         refused(ls_reduce(s, LS_SUM, mirrored, LS_NO_AXIS), LS_INVALID, "mirrored value (f32[2])");
         HOLDS(ls_reduce(s, LS_MEAN, mirrored, 0), "f32[]", 1.5);
@@ -336,12 +336,44 @@ static void what_is_refused(void **state)
         failed(LS_INVALID);
         assert_null(ls_reduce(NULL, LS_SUM, v, LS_NO_AXIS));
         failed(LS_INVALID);
-        LS_SCOPE(three)
-        {
+        LS_SCOPE (three) {
             refused(ls_reduce(s, LS_SUM, v, LS_NO_AXIS), LS_STATE, "ls_reduce");
             refused(ls_gather_replicas(s, v, 0), LS_STATE, "ls_gather_replicas");
         }
         HOLDS(ls_reduce(s, LS_SUM, v, LS_NO_AXIS), "f32[]", 2); /* and it goes on */
+    }
+    ls_strategy_free(s);
+    ls_strategy_free(three);
+}
+
+/* The hint of the call that failed. */
+static void hinted(const void *result, const char *hint)
+{
+    assert_null(result);
+    assert_string_equal(ls_error_hint(), hint);
+    failed(LS_INVALID);
+}
+
+static void each_function_hints_at_what_it_offers(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(2), *three = replicas(3);
+    LS_FRAME {
+        ls_value *v = pair(s, ls_scalar(LS_F32, 1), ls_scalar(LS_F32, 2)), *list = ls_list(1, &v);
+        hinted(ls_reduce(s, LS_SUM, v, 0),
+               "a single number has no axis; LS_NO_AXIS reduces over replicas alone");
+        hinted(ls_gather_replicas(s, v, 0),
+               "a single number has no axis; ls_reshape(x, LS_DIMS(1)) makes one of it");
+        hinted(ls_reduce(s, LS_SUM, list, LS_NO_AXIS),
+               "call it for each of its leaves (ls_child, ls_get); ls_reduce_to maps over a nest");
+        hinted(ls_gather_replicas(s, list, 0), "call it for each of its leaves (ls_child, ls_get)");
+        hinted(ls_reduce(s, (ls_reduce_op)42, v, LS_NO_AXIS),
+               "the op is LS_SUM, LS_MEAN or LS_ONLY_FIRST");
+        hinted(ls_reduce(three, LS_SUM, v, LS_NO_AXIS),
+               "a distributed value goes to strategies of as many replicas as it has components");
+        ls_value *rows = pair(s, ls_reshape(ls_scalar(LS_F32, 1), LS_DIMS(1)),
+                              ls_reshape(ls_scalar(LS_F32, 2), LS_DIMS(1)));
+        HOLDS(ls_gather_replicas(s, rows, 0), "f32[2]", 1, 2); /* as the hint says */
     }
     ls_strategy_free(s);
     ls_strategy_free(three);
@@ -383,6 +415,7 @@ int main(void)
         cmocka_unit_test_setup(sparse_tensors_are_joined, clean),
         cmocka_unit_test_setup(gradients_flow_through, clean),
         cmocka_unit_test_setup(what_is_refused, clean),
+        cmocka_unit_test_setup(each_function_hints_at_what_it_offers, clean),
         cmocka_unit_test_setup(ops_have_names, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

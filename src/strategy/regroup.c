@@ -58,9 +58,9 @@ static ls_value *regroup_leaf(int count, const ls_value *const *leaves, void *us
                 return ls_variable_leaf(v);
             return refuse_variables(what, count, leaves);
         }
-        if (ls_spread_of(leaves[r]) != LS_PLAIN) {
-            ls__hint(ls__fail(LS_INVALID, "%s: replica %d has a value of %d components in it", what, r,
-                              ls_components(leaves[r])),
+        if (ls_spread_of(leaves[r]) != LS_SPREAD_PLAIN) {
+            ls__hint(ls__fail(LS_INVALID, "%s: replica %d has a value of %d components in it", what,
+                              r, ls_components(leaves[r])),
                      "a replica gives tensors of its own; ls_select takes one out of a distributed "
                      "value");
             return NULL;
@@ -75,7 +75,7 @@ static ls_value *regroup_leaf(int count, const ls_value *const *leaves, void *us
         tensors[0] = tensors[1];
         tensors[1] = first;
     }
-    return ls__leaf_spread(LS_PER_REPLICA, count, tensors);
+    return ls__leaf_spread(LS_SPREAD_PER_REPLICA, count, tensors);
 }
 
 /* Of one replica: its tensors as they are, and the variable for its only component. */

@@ -104,10 +104,7 @@ static ls_status round_of_all(ls__replay *p, bool journaled, bool to_tail)
     int failed = first_failed(p);
     if (failed < 0)
         return LS_OK;
-    const ls__error_record *own = &p->parts[failed].error;
-    ls_status st = s->replicas == 1 ? ls__fail(own->status, "%s", own->text)
-                                    : ls__fail(own->status, "replica %d: %s", failed, own->text);
-    return own->hint[0] ? ls__hint(st, "%s", own->hint) : st;
+    return ls__fail_as_replica(s, failed, &p->parts[failed].error);
 }
 
 /* ---- a meeting --------------------------------------------------------------------------------- */
@@ -132,7 +129,8 @@ static ls_status hold_meeting(ls__replay *p, int k)
     for (int i = 0; i < m->gained.count; i++) {
         ls__source from = m->gained.at[i];
         ls__instance *instance = p->step->programs[from.from].instance;
-        m->inputs[i] = ls__instance_call(instance, p->parts[from.from].meeting)->in_data[from.index];
+        m->inputs[i] =
+            ls__instance_call(instance, p->parts[from.from].meeting)->in_data[from.index];
     }
     ls__instance_begin(m->instance, m->inputs, &m->first);
     ls__error_scope scope;
@@ -291,8 +289,9 @@ static ls_value *make_leaf(const ls_value *leaf, void *user)
         tensors[0] = tensors[1];
         tensors[1] = first;
     }
-    return ls_spread_of(leaf) == LS_PLAIN ? ls_leaf(tensors[0])
-                                          : ls__leaf_spread(LS_PER_REPLICA, n, tensors);
+    return ls_spread_of(leaf) == LS_SPREAD_PLAIN
+               ? ls_leaf(tensors[0])
+               : ls__leaf_spread(LS_SPREAD_PER_REPLICA, n, tensors);
 }
 
 static void fill_results(ls__replay *p)

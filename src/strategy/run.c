@@ -58,11 +58,22 @@ void ls__run_stopped(ls__run *run, int replica)
         ls__event_post(&s->done); /* the run may be over at once: nothing of it is touched after */
 }
 
+static void settle(ls__run *run)
+{
+    ls__error_scope scope; /* an error pending here is replica 0's */
+    ls__error_scope_open(&scope);
+    if (ls__own_settle(run->s))
+        ls__run_cancel(run);
+    ls__error_put(&scope.outer);
+}
+
 void ls__run_round_begin(ls__run *run)
 {
     int going = 0;
     if (run->s->replicas == 1)
         return;
+    if (!run->one_by_one && !run->cancelled)
+        settle(run);
     for (int b = 0; b < batons(run); b++)
         going += next_going(run, baton_begin(run, b), baton_begin(run, b + 1)) >= 0;
     atomic_store(&run->pending, going);
@@ -99,13 +110,16 @@ static int first_failed(const ls__run *run)
     return -1;
 }
 
+ls_status ls__fail_as_replica(const ls_strategy *s, int replica, const ls__error_record *own)
+{
+    ls_status st = s->replicas == 1 ? ls__fail(own->status, "%s", own->text)
+                                    : ls__fail(own->status, "replica %d: %s", replica, own->text);
+    return own->hint[0] ? ls__hint(st, "%s", own->hint) : st;
+}
+
 static void cancel_for(ls__run *run, int failed)
 {
-    const ls__error_record *own = &run->members[failed].error;
-    ls_status st = run->s->replicas == 1 ? ls__fail(own->status, "%s", own->text)
-                                         : ls__fail(own->status, "replica %d: %s", failed, own->text);
-    if (own->hint[0])
-        ls__hint(st, "%s", own->hint);
+    ls__fail_as_replica(run->s, failed, &run->members[failed].error);
     ls__run_cancel(run);
 }
 
@@ -157,11 +171,16 @@ void ls__run_round_end(ls__run *run)
 
 /* The runner's thread is also replica 0 and merges: each has draws of its own. Host threads
  * are one replica always; a nested run goes on where the outer one is. */
+static bool draws_go_on(const ls__run *run)
+{
+    return ls__is_default(run->s) || (run->outer && run->s->replicas == 1);
+}
+
 static void enter_draws(ls__run *run, int replica, ls__draw_state *before)
 {
     ls__draws_get(before);
-    if (ls__is_default(run->s))
-        return; /* the thread's own draws go on */
+    if (draws_go_on(run))
+        return;
     ls__draw_state mine = run->draws;
     mine.replica = replica;
     mine.step = run->s->steps;
@@ -177,7 +196,7 @@ static void enter_draws(ls__run *run, int replica, ls__draw_state *before)
 static void leave_draws(ls__run *run, int replica, const ls__draw_state *before)
 {
     ls__draw_state mine;
-    if (!ls__is_default(run->s) && replica == 0)
+    if (!draws_go_on(run) && replica == 0)
         ls__run_draws_switch(run->outer ? &run->outer->zero_draws : &mine, before);
 }
 
@@ -186,7 +205,8 @@ void ls__run_draws_switch(ls__draw_state *save, const ls__draw_state *next)
     ls__draw_state now, then = *next;
     ls__draws_get(&now);
     *save = now;
-    then.initialisers = now.initialisers; /* of the thread: variables were made, the count goes on */
+    then.initialisers =
+        now.initialisers; /* of the thread: variables were made, the count goes on */
     ls__draws_set(&then);
 }
 
@@ -214,10 +234,9 @@ typedef struct outside {
 
 static void enter(ls__run *run, int replica, outside *o)
 {
-    o->mode = (ls__mode){ .strategy = run->s,
-                          .replica = &run->members[replica].replica,
-                          .run = run,
-                          .why = LS__BY_RUN };
+    o->mode = (ls__mode){
+        .strategy = run->s, .replica = &run->members[replica].replica, .run = run, .why = LS__BY_RUN
+    };
     ls__mode_push(&o->mode);
     o->device = ls__device_use(ls__device_of_replica(run->s, replica));
     o->journal = ls__journal_use(&run->journal);
@@ -246,13 +265,27 @@ static void leave(ls__run *run, int replica, outside *o)
     ls__device_use(o->device);
 }
 
+/* What is another on every replica is so also where it happens to be one tensor. */
+static ls_value *own_leaf(const ls_value *leaf, void *user)
+{
+    int replica = *(const int *)user;
+    ls_value *mine = ls_select(leaf, replica);
+    ls_tensor *t =
+        mine && ls_spread_of(leaf) == LS_SPREAD_PER_REPLICA ? ls__leaf_component(mine, 0) : NULL;
+    if (t)
+        t->id = ls__id_on_replica(t->id, replica);
+    return mine;
+}
+
 /* Its component of what is distributed, everything else as it is. */
 static ls_value *arguments_of(ls__run *run, int replica)
 {
     if (LS__DEFECT(LS__WRONG_ARGUMENT))
         replica = (replica + 1) % run->s->replicas;
-    return run->tracer ? ls__tracer_arguments(run->tracer, replica)
-                       : ls_select(run->arguments, replica);
+    if (run->tracer)
+        return ls__tracer_arguments(run->tracer, replica);
+    return run->s->replicas == 1 ? ls_select(run->arguments, 0)
+                                 : ls__value_map(run->arguments, own_leaf, &replica);
 }
 
 static ls_status call_step(ls__run *run, int replica)
@@ -322,7 +355,8 @@ static ls_status prepare(ls__run *run)
     if (run->outer) /* merge functions of nested runs go on drawing where the outer one's are */
         run->merge_draws = run->draws;
     else
-        run->merge_draws = (ls__draw_state){ .seed = run->draws.seed, .replica = -1, .step = s->steps };
+        run->merge_draws =
+            (ls__draw_state){ .seed = run->draws.seed, .replica = -1, .step = s->steps };
     ls__journal_open(&run->journal, ls__journal_used());
     return ls__hosts_start(s, 1, s->replicas);
 }
@@ -370,17 +404,24 @@ ls_value *ls__run_all(ls__run *run)
 {
     ls_status st = prepare(run);
     bool crowded = run->sink && run->sink->crowded;
+    int recorded = run->sink ? run->sink->mark(run->sink) : 0;
     if (run->sink)
         run->sink->crowded = run->s->replicas > 1;
     ls_value *results = st ? NULL : go(run);
     if (run->sink)
         run->sink->crowded = crowded;
+    if (run->sink && !results) /* who started it may go on without it */
+        run->sink->forget(run->sink, recorded);
     if (results || LS__DEFECT(LS__LOST_UNDO))
         ls__journal_commit(&run->journal);
     else
         ls__journal_undo(&run->journal);
-    if (run->outer && !ls__is_default(run->s))
-        ls__draws_set(&run->merge_draws); /* the merge function around goes on after the nested */
+    ls__draw_state unused;
+    if (!results && draws_go_on(run)) /* a step that failed never drew */
+        ls__run_draws_switch(&unused, &run->draws);
+    if (run->outer && !draws_go_on(run))
+        ls__run_draws_switch(
+            &unused, &run->merge_draws); /* the merge function around goes on after the nested */
     clean_up(run);
     return results;
 }

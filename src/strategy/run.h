@@ -14,6 +14,10 @@
 ls_value *ls__meet(ls_replica *replica, const char *what, ls_merge_fn fn, void *user,
                    ls_value *arguments);
 
+/* The same about a thing (a variable) that must be one and the same, too: names may repeat. */
+ls_value *ls__meet_about(ls_replica *replica, const char *what, const void *subject, ls_merge_fn fn,
+                         void *user, ls_value *arguments);
+
 /* Groups V values, one of each replica: a leaf is plain when it is the same tensor (id) or
  * object on all, the variable when they are its components, else per-replica. V = 1: the value
  * itself. `what` begins the error when structures differ ("the results"). */

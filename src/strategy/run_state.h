@@ -39,18 +39,19 @@ typedef enum ls__stop { LS__NOT_BEGUN, LS__GOING, LS__AT_MEETING, LS__RETURNED }
 typedef struct ls__member {
     ls_replica replica;
     ls__stop stop;
-    int meetings; /* it has come to */
+    int meetings;     /* it has come to */
     const char *what; /* of the meeting it stands at... */
+    const void *subject;
     ls_merge_fn fn;
     void *user;
     ls_value *arguments; /* ...in its own frame */
     ls_tensor **brought; /* tracing: its symbols that the meeting takes (tracer.c) */
     int n_brought;
-    ls_value *given;     /* kept: what it gets from the meeting */
-    ls_value *result;    /* kept: what it returned */
+    ls_value *given;         /* kept: what it gets from the meeting */
+    ls_value *result;        /* kept: what it returned */
     ls__error_record error;  /* its own failure; LS_OK: none */
     ls__error_record unread; /* that was pending when it came to the meeting */
-    char **made;            /* names of variables it made, in order (created.c) */
+    char **made;             /* names of variables it made, in order (created.c) */
     int n_made;
 } ls__member;
 
@@ -62,7 +63,7 @@ typedef struct ls__created {
     char name[]; /* canonical */
 } ls__created;
 
-/* What tracing adds to a run (trace_step.c); NULL members: nothing. */
+/* What tracing adds to a run (tracer.c). */
 struct ls__tracer;
 
 typedef struct ls__run {
@@ -75,7 +76,7 @@ typedef struct ls__run {
     bool one_by_one;
     bool cancelled;
     ls__error_record error; /* why */
-    _Atomic int pending; /* batons still on their way in this round */
+    _Atomic int pending;    /* batons still on their way in this round */
     ls__journal journal;
     /* What replicas inherit from the runner. */
     ls__draw_state draws;
@@ -108,6 +109,9 @@ void ls__run_draws_switch(ls__draw_state *save, const ls__draw_state *next);
 /* For the runner, when replica 0 has stopped: waits for the others and decides. */
 void ls__run_round_end(ls__run *run);
 void ls__run_round_begin(ls__run *run);
+
+/* Fails with a replica's own error, which names it when there are several. */
+ls_status ls__fail_as_replica(const ls_strategy *s, int replica, const ls__error_record *own);
 
 /* Cancels with the error pending on this thread, which is taken. */
 void ls__run_cancel(ls__run *run);

@@ -13,6 +13,7 @@
 #include "strategy/replay.h"
 #include "strategy/tracer.h"
 #include "tensor/tensor.h"
+#include "tensor/value.h"
 #include "trace/signature.h"
 
 static ls_status signature_of(const ls_strategy *s, const ls_value *arguments, ls__signature *out)
@@ -86,7 +87,8 @@ static ls__traced_step *record(ls_strategy *s, ls__run *outer, ls_function *f, l
                     .one_by_one = true,
                     .tracer = t };
     ls_value *results = NULL;
-    LS_FRAME results = ls__run_all(&run);
+    LS_FRAME
+        results = ls__run_all(&run);
     return ls__tracer_end(t, results != NULL);
 }
 
@@ -125,10 +127,25 @@ static ls_value *run_itself(ls_strategy *s, ls__run *outer, ls_function *f, ls_v
     return ls__run_all(&run);
 }
 
+static ls_status check_arguments(const ls_function *f, const ls_value *arguments)
+{
+    int n = ls_leaf_count(arguments);
+    const ls_value **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
+    ls_status st = leaves ? LS_OK : LS_NO_MEMORY;
+    if (leaves)
+        ls__leaves(arguments, leaves);
+    for (int i = 0; i < n && !st; i++)
+        for (int k = 0; k < ls_components(leaves[i]) && !st; k++) {
+            const ls_tensor *t = ls__leaf_component(leaves[i], k);
+            st = t ? ls__function_takes(f, i, t) : LS_OK;
+        }
+    return st;
+}
+
 static ls_value *run(ls_strategy *s, ls__run *outer, ls_function *f, ls_value *arguments)
 {
     ls__signature key;
-    if (signature_of(s, arguments, &key))
+    if (check_arguments(f, arguments) || signature_of(s, arguments, &key))
         return NULL;
     ls__traced_step *step = find(f, &key);
     if (!step)

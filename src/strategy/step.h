@@ -45,10 +45,10 @@ typedef struct ls__traced_step {
     ls__piece *programs; /* V */
     ls__piece *meetings;
     int n_meetings;
-    ls_value *results; /* kept: how they are grouped, with symbols for tensors */
-    bool draws;        /* any of it draws */
-    bool writes_late;   /* a program writes after its last meeting */
-    bool late_can_fail; /* a program may fail after its last meeting */
+    ls_value *results;            /* kept: how they are grouped, with symbols for tensors */
+    bool draws;                   /* any of it draws */
+    bool writes_late;             /* a program writes after its last meeting */
+    bool late_can_fail;           /* a program may fail after its last meeting */
     struct ls__traced_step *next; /* used less recently */
 } ls__traced_step;
 

@@ -12,11 +12,15 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "os/thread.h"
+#include "strategy/context.h"
 #include "strategy/host.h"
 #include "strategy/placement.h"
 #include "tensor/tensor.h"
 
 enum { MOST_REPLICAS = 1024 };
+
+/* Steps that follow can still be counted. */
+static const int64_t most_steps = (int64_t)1 << 62;
 
 /* ---- the list of devices ------------------------------------------------------------ */
 
@@ -42,15 +46,33 @@ static ls_status split(const char *text, device_list *out)
         while (length > 0 && strchr(" \t", at[length - 1]))
             length--;
         if (length == 0)
-            return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: device %d of '%s' is empty",
-                                     out->count, text),
-                            "name devices like \"/cpu:0,/cpu:1\"");
+            return ls__hint(
+                ls__fail(LS_INVALID, "ls_mirrored: device %d of '%s' is empty", out->count, text),
+                "name devices like \"/cpu:0,/cpu:1\"");
         if (length >= LS_DEVICE_NAME_MAX)
             return ls__fail(LS_INVALID, "ls_mirrored: device %d of the list has a name of %d bytes",
                             out->count, length);
         snprintf(out->names[out->count++], LS_DEVICE_NAME_MAX, "%.*s", length, at);
     }
     return LS_OK;
+}
+
+/* Errors of a name say whose argument it is in. */
+static ls_status parse(const char *text, ls__device_name *out)
+{
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    return ls__error_scope_close(&scope, ls__device_name_parse(text, out), "ls_mirrored");
+}
+
+static ls_status find(const char *text, char canonical[LS_DEVICE_NAME_MAX], ls__device **out)
+{
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ls_status st = ls_device_canonical(text, ls_device_current(), canonical, LS_DEVICE_NAME_MAX);
+    if (!st)
+        st = ls__device_find(canonical, out);
+    return ls__error_scope_close(&scope, st, "ls_mirrored");
 }
 
 static bool is_remote(const ls__device_name *name)
@@ -64,15 +86,15 @@ static ls_status check_local(const device_list *list)
     int remote = -1, local = -1;
     for (int i = 0; i < list->count; i++) {
         ls__device_name name;
-        ls_status st = ls__device_name_parse(list->names[i], &name);
+        ls_status st = parse(list->names[i], &name);
         if (st)
             return st;
         if (!is_remote(&name))
             local = i;
         else if (name.task < 0)
-            return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: remote device '%s' has no task",
-                                     list->names[i]),
-                            "a device of another process is /job:worker/task:1/device:CPU:0");
+            return ls__hint(
+                ls__fail(LS_INVALID, "ls_mirrored: remote device '%s' has no task", list->names[i]),
+                "a device of another process is /job:worker/task:1/device:CPU:0");
         else
             remote = i;
     }
@@ -92,13 +114,11 @@ static ls_status find_devices(device_list *list)
 {
     for (int i = 0; i < list->count; i++) {
         char canonical[LS_DEVICE_NAME_MAX] = "";
-        ls_status st = ls_device_canonical(list->names[i], ls_device_current(), canonical,
-                                           sizeof canonical);
-        if (!st)
-            st = ls__device_find(canonical, &list->devices[i]);
+        ls_status st = find(list->names[i], canonical, &list->devices[i]);
         for (int k = 0; k < i && !st; k++)
             if (list->devices[k] == list->devices[i])
-                st = ls__hint(ls__fail(LS_INVALID, "ls_mirrored: device '%s' twice: as '%s' and '%s'",
+                st = ls__hint(ls__fail(LS_INVALID,
+                                       "ls_mirrored: device '%s' twice: as '%s' and '%s'",
                                        canonical, list->names[k], list->names[i]),
                               "name each device once; .replicas puts several replicas on one");
         if (st)
@@ -112,6 +132,10 @@ static ls_status read_devices(const char *text, device_list *out)
 {
     *out = (device_list){ .count = 0 };
     ls_status st = split(text && text[strspn(text, " \t")] ? text : "/cpu:0", out);
+    if (!st && out->count > MOST_REPLICAS)
+        st = ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d devices, so %d replicas or more",
+                               out->count, out->count),
+                      "a strategy has at most %d replicas", MOST_REPLICAS);
     if (!st)
         st = check_local(out);
     return st ? st : find_devices(out);
@@ -203,14 +227,16 @@ static ls_status check_cross_device(ls_cross_device c)
 static ls_status check_options(const ls_mirrored_options *o)
 {
     if (o->size != sizeof *o)
-        return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: options of %zu bytes, wants %zu", o->size,
-                                 sizeof *o),
+        return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: options of %zu bytes, wants %zu",
+                                 o->size, sizeof *o),
                         "fill options with LS_MIRRORED(...), or with ls_mirrored_init first");
     if (o->replicas < 0 || o->replicas > MOST_REPLICAS)
         return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d replicas", o->replicas),
                         "1 to %d; 0 stands for one per device", MOST_REPLICAS);
     return check_cross_device(o->cross_device);
 }
+
+static _Atomic uint64_t made; /* strategies so far */
 
 static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
 {
@@ -223,7 +249,7 @@ static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
         return NULL;
     }
     atomic_init(&s->refs, 1);
-    s->serial = ls__new_id();
+    s->serial = atomic_fetch_add(&made, 1) + 1;
     s->replicas = replicas;
     s->cross_device = o->cross_device;
     s->sequential = o->sequential;
@@ -241,8 +267,9 @@ ls_strategy *ls_mirrored(const ls_mirrored_options *options)
     if (check_options(o))
         return NULL;
     if (getenv("TF_CONFIG"))
-        ls__log(LS_LOG_INFO, "ls_mirrored: TF_CONFIG is set and ignored: a mirrored strategy has the "
-                             "devices of one process");
+        ls__log(LS_LOG_INFO,
+                "ls_mirrored: TF_CONFIG is set and ignored: a mirrored strategy has the "
+                "devices of one process");
     ls_strategy *s = NULL;
     LS_FRAME {
         device_list list;
@@ -279,8 +306,16 @@ void ls__strategy_unref(ls_strategy *s)
     free(s->devices);
     free(s->device_names);
     free(s->replica_names);
-    free(s->seen);
     free(s);
+}
+
+/* A callback of ls_update, say: what called it goes on with the strategy. */
+static bool is_on_this_stack(const ls_strategy *s)
+{
+    const ls__mode *mode = ls__mode_now();
+    while (mode && mode->strategy != s)
+        mode = mode->outer;
+    return mode;
 }
 
 ls_status ls_strategy_free(ls_strategy *s)
@@ -291,10 +326,14 @@ ls_status ls_strategy_free(ls_strategy *s)
         return ls__fail(LS_INVALID, "ls_strategy_free: the default strategy is not yours to free");
     if (s->freed)
         return ls__fail(LS_INVALID, "ls_strategy_free: freed already");
-    if (atomic_load(&s->running) || atomic_load(&s->scopes))
-        return ls__hint(ls__fail(LS_STATE, "ls_strategy_free: %s is in use: %s", ls__strategy_text(s),
-                                 atomic_load(&s->running) ? "a step is running" : "a scope is open"),
-                        "free it after its last run, outside of its scopes");
+    const char *use = atomic_load(&s->running)  ? "a step is running"
+                      : atomic_load(&s->scopes) ? "a scope is open"
+                      : is_on_this_stack(s)     ? "a call of it has called this"
+                                                : NULL;
+    if (use)
+        return ls__hint(
+            ls__fail(LS_STATE, "ls_strategy_free: %s is in use: %s", ls__strategy_text(s), use),
+            "free it after its last run, outside of its scopes and functions it calls");
     ls__hosts_stop(s);
     s->freed = true;
     ls__strategy_unref(s);
@@ -350,8 +389,11 @@ ls_status ls_set_steps(ls_strategy *s, int64_t steps)
     ls_status st = ls__check_strategy("ls_set_steps", s);
     if (st)
         return st;
-    if (steps < 0)
-        return ls__fail(LS_INVALID, "ls_set_steps: %lld steps; wants 0 or more", (long long)steps);
+    if (ls__is_default(s))
+        return ls__hint(ls__fail(LS_INVALID, "ls_set_steps: the default strategy counts no steps"),
+                        "ls_random_step sets the step of a thread's draws");
+    if (steps < 0 || steps > most_steps)
+        return ls__fail(LS_INVALID, "ls_set_steps: %lld steps; wants 0 to 2^62", (long long)steps);
     if (atomic_load(&s->running))
         return ls__fail(LS_STATE, "ls_set_steps: a step is running; set it between steps");
     s->steps = steps;

@@ -18,9 +18,11 @@ typedef struct ls__seen {
     void *user;
 } ls__seen;
 
+enum { LS__MOST_SEEN = 64 };
+
 struct ls_strategy {
     _Atomic int refs; /* the program's, and one per variable */
-    uint64_t serial;  /* no other strategy has or had it */
+    uint64_t serial;  /* no other strategy has or had it: 1, 2, ... */
     int replicas;     /* V */
     int n_devices;    /* D, at most V; 0: whatever is current (the default strategy) */
     ls__device **devices;
@@ -38,7 +40,11 @@ struct ls_strategy {
      * at it once more when the run is over. */
     ls__event done;
     uint32_t rounds;
-    ls__seen *seen;
+    /* Variables with a cell per replica, which replicas write while others run; and the lock of the
+     * list. */
+    struct ls_variable *own_first;
+    atomic_flag own_lock;
+    ls__seen seen[LS__MOST_SEEN];
     int n_seen;
 };
 
@@ -55,6 +61,10 @@ const char *ls__strategy_text(const ls_strategy *s);
 
 /* The device of a replica: this thread's for the default strategy. */
 ls__device *ls__device_of_replica(const ls_strategy *s, int replica);
+
+/* Before replicas go at once: what anybody has read of a replica's own copies of variables gets
+ * memory of its own, since the replica may write them while others look at what was read. */
+ls_status ls__own_settle(ls_strategy *s);
 
 /* Moves the replicas to other devices, between two runs. Results do not change. */
 ls_status ls__strategy_place(ls_strategy *s, const char *devices);

@@ -24,7 +24,7 @@ struct ls__tracer {
     ls_strategy *s;
     ls_value *arguments;      /* the real ones, in the runner's frame */
     ls__recorder **recorders; /* V */
-    uint64_t *ids;            /* per leaf of the arguments: what a plain one is known as; then as many
+    uint64_t *ids; /* per leaf of the arguments: what a plain one is known as; then as many
                                * for rows of sparse ones */
     int n_leaves;
     meeting *meetings;
@@ -157,7 +157,7 @@ static ls_value *argument_leaf(const ls_value *leaf, void *user)
         out = ls_variable_leaf(ls__leaf_object(leaf));
     } else {
         const ls_tensor *t = ls__leaf_component(leaf, w->replica);
-        bool plain = ls_spread_of(leaf) == LS_PLAIN;
+        bool plain = ls_spread_of(leaf) == LS_SPREAD_PLAIN;
         ls_tensor *mine;
         if (t->sparse_rows) {
             ls_tensor *values = ls_sparse_values(t);

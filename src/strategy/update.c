@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "strategy/combine.h"
 #include "strategy/context.h"
 #include "strategy/strategy.h"
 #include "strategy/variable.h"
@@ -36,7 +37,7 @@ static ls_status refuse_spread(const char *who, const ls_value *v, char *path, s
                                size_t at)
 {
     if (ls_kind_of(v) == LS_LEAF) {
-        if (ls_spread_of(v) != LS_PER_REPLICA)
+        if (ls_spread_of(v) != LS_SPREAD_PER_REPLICA)
             return LS_OK;
         return ls__hint(ls__fail(LS_INVALID,
                                  "%s: '%s' is per-replica, wants mirrored or plain "
@@ -66,10 +67,7 @@ static ls_status check_arguments(const char *who, const ls_strategy *s, const ls
                         "ls_list(0, NULL) stands for none");
     }
     ls_status st = refuse_spread(who, arguments, path, sizeof path, 9);
-    if (!st && ls_spread_of(arguments) != LS_PLAIN && ls_components(arguments) != s->replicas)
-        st = ls__fail(LS_INVALID, "%s: arguments of %d components for %d replicas", who,
-                      ls_components(arguments), s->replicas);
-    return st;
+    return st ? st : ls__check_components(s, who, arguments);
 }
 
 /* ---- calling ------------------------------------------------------------------------------- */
@@ -153,7 +151,7 @@ static ls_value *mirror_leaf(int count, const ls_value *const *leaves, void *use
             return NULL;
         tensors[i]->device = ls__device_of_replica(s, i);
     }
-    return tensors ? ls__leaf_spread(LS_MIRRORED, count, tensors) : NULL;
+    return tensors ? ls__leaf_spread(LS_SPREAD_MIRRORED, count, tensors) : NULL;
 }
 
 /* A value of V components, or a list of V. */

@@ -51,7 +51,7 @@ static void a_shared_variable_is_updated_once(void **state)
         assert_non_null(result);
         assert_int_equal(j.calls, 1);
         holds(ls_read(v), 5);
-        assert_int_equal(ls_spread_of(result), LS_MIRRORED);
+        assert_int_equal(ls_spread_of(result), LS_SPREAD_MIRRORED);
         assert_int_equal(ls_components(result), V);
         const char *const *devices = ls_worker_devices(s, NULL);
         for (int i = 0; i < V; i++) {
@@ -64,7 +64,7 @@ static void a_shared_variable_is_updated_once(void **state)
         assert_int_equal(ls_length(list), V);
         for (int i = 0; i < V; i++)
             holds(ls_item(ls_child(list, i), 0), 9);
-        assert_int_equal(ls_spread_of(list), LS_PLAIN);
+        assert_int_equal(ls_spread_of(list), LS_SPREAD_PLAIN);
         ls_variable_free(v);
     }
     ls_strategy_free(s);
@@ -149,6 +149,10 @@ static void what_is_refused_says_where(void **state)
         assert_null(ls_update(s, v, fail_inside, &j, none(), true));
         said(LS_SHAPE, "ls_update of variable 'w': ls_assign: variable 'w'", "cannot take f32[2]");
         assert_int_equal(j.calls, 0);
+        ls_value *mirrored = ls_mirror_to(two, number(1), ls_at_variable(foreign));
+        assert_null(ls_update(s, v, add_argument, &j, mirrored, true));
+        said(LS_INVALID, "ls_update: a value of 2 components, the strategy has 3 replicas",
+             "as many replicas");
         LS_SCOPE (two) {
             assert_null(ls_update(s, v, add_argument, &j, none(), true));
             said(LS_STATE, "ls_update: mixing strategies", NULL);
@@ -333,7 +337,7 @@ static void without_a_variable_once_per_memory(void **state)
             ls_update_non_slot(s, count, devices, count_calls, &j, ls_leaf(number(3)), true);
         assert_int_equal(j.calls, 1);
         assert_string_equal(j.device[0], devices[0]);
-        assert_int_equal(ls_spread_of(result), LS_MIRRORED);
+        assert_int_equal(ls_spread_of(result), LS_SPREAD_MIRRORED);
         holds(ls_leaf_tensor(ls_select(result, 2)), 3);
         holds(ls_read(j.other), 2);
         result = ls_update_non_slot(s, 1, devices + 1, count_calls, &j, ls_leaf(number(3)), false);

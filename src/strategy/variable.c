@@ -5,6 +5,7 @@
 #include "strategy/variable.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "strategy/context.h"
@@ -78,6 +79,15 @@ ls_reduce_op ls__reduce_op_of(ls_aggregation aggregation)
     }
 }
 
+const char *ls__copy_name(const char *name, int replica)
+{
+    size_t bytes = strlen(name) + sizeof "/replica_2147483647";
+    char *text = ls__frame_alloc(bytes);
+    if (text)
+        snprintf(text, bytes, "%s/replica_%d", name, replica);
+    return text;
+}
+
 /* ---- asking ------------------------------------------------------------------------------- */
 
 const char *ls_variable_name(const ls_variable *v)
@@ -92,7 +102,8 @@ bool ls_variable_trainable(const ls_variable *v)
 
 void ls_variable_set_trainable(ls_variable *v, bool trainable)
 {
-    if (v)
+    if (v && !ls__check_alone("ls_variable_set_trainable",
+                              "set it between steps, or in a merge function"))
         (v->container ? v->container : v)->trainable = trainable;
 }
 
@@ -139,7 +150,8 @@ ls_variable *ls_value_container(ls_variable *component)
 
 ls_value *ls_variable_leaf(ls_variable *v)
 {
-    return ls__check_variable("ls_variable_leaf", v) ? NULL : ls__object_leaf(v, "variable");
+    return ls__check_variable("ls_variable_leaf", v) ? NULL
+                                                     : ls__object_leaf(v, "variable", v->serial);
 }
 
 ls_variable *ls_leaf_variable(const ls_value *leaf)

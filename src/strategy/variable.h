@@ -12,6 +12,7 @@
 
 struct ls_variable {
     char *name;
+    uint64_t serial; /* no other variable or component has or had it */
     bool trainable;
     ls_synchronization synchronization;
     ls_aggregation aggregation;
@@ -22,9 +23,14 @@ struct ls_variable {
     ls__cell **cells;
     int n_components;               /* V; 1 without a strategy: itself */
     struct ls_variable *components; /* V handles; NULL in a component and without a strategy */
-    struct ls_variable *container;  /* of a component: the variable it belongs to */
-    int replica;                    /* of a component */
+    struct ls_variable *own_next, *own_before; /* in the list of its strategy (variable_own.c) */
+    struct ls_variable *container;             /* of a component: the variable it belongs to */
+    int replica;                               /* of a component */
 };
+
+/* The list of variables whose replicas have cells of their own (variable_own.c). */
+void ls__own_add(ls_variable *v);
+void ls__own_remove(ls_variable *v);
 
 /* LS_OK when `v` can be used; else the pending error or LS_INVALID. */
 ls_status ls__check_variable(const char *who, const ls_variable *v);
@@ -45,6 +51,9 @@ ls_status ls__shared_cell(const char *who, const ls_variable *v, ls__cell **out)
 /* The same value, a handle of the innermost frame on this thread's device: replicas of one
  * process share memory. NULL for NULL. */
 ls_tensor *ls__here(const ls_tensor *t);
+
+/* "name/replica_i", in memory of the innermost frame; NULL when there is none. */
+const char *ls__copy_name(const char *name, int replica);
 
 /* LS_AGGREGATE_SUM -> LS_SUM...; 0 for NONE. */
 ls_reduce_op ls__reduce_op_of(ls_aggregation aggregation);
@@ -67,8 +76,8 @@ ls_status ls__write_target(const char *who, ls_variable *v, ls__target *out);
 ls_status ls__meet_to_write(const char *who, const ls__target *target, ls_merge_fn fn, void *user,
                             ls_value *arguments);
 
-/* What each of the V components gets when cross-replica context writes `value`: `value`, or
- * value / V of an ON_READ variable of SUM. */
-ls_tensor *ls__component_share(const ls_variable *v, ls_tensor *value);
+/* What a component gets when cross-replica context writes `value`: `value`, or value / V of an
+ * ON_READ variable of SUM. Of integers replica 0 has the remainder, too: the sum is `value`. */
+ls_tensor *ls__component_share(const ls_variable *v, int replica, ls_tensor *value);
 
 #endif

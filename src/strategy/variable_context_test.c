@@ -9,8 +9,8 @@ enum { V = 3 };
 static ls_variable *make(ls_strategy *s, const ls_variable_options *options, const char *name)
 {
     ls_variable *v = NULL;
-    LS_SCOPE(s)
-    v = ls_variable_with(options, name, number(1));
+    LS_SCOPE (s)
+        v = ls_variable_with(options, name, number(1));
     assert_non_null(v);
     return v;
 }
@@ -37,7 +37,7 @@ static void what_a_replica_reads_is_its_own(void **state)
         for (int k = 0; k < 2; k++) {
             ls_value *results = runs(s, read_twice, both[k]);
             for (int i = 0; i < 3; i++)
-                assert_int_equal(ls_spread_of(ls_child(results, i)), LS_PER_REPLICA);
+                assert_int_equal(ls_spread_of(ls_child(results, i)), LS_SPREAD_PER_REPLICA);
             for (int r = 0; r < V; r++)
                 holds(ls_item(ls_select(results, r), 2), 2); /* every read is the same value */
         }
@@ -217,8 +217,8 @@ static void a_variable_of_no_strategy_is_not_for_replicas(void **state)
         holds(ls_read(v), 1);
         runs(one, add_one, v);
         holds(ls_read(v), 2);
-        LS_SCOPE(s)
-        assert_int_equal(ls_assign_add(v, number(1)), LS_OK);
+        LS_SCOPE (s)
+            assert_int_equal(ls_assign_add(v, number(1)), LS_OK);
         holds(ls_read(v), 3);
         ls_variable_free(v);
     }
@@ -239,8 +239,7 @@ static void strategies_do_not_mix(void **state)
     ls_strategy *s = replicas(V), *other = replicas(2);
     LS_FRAME {
         ls_variable *v = make(s, LS_VARIABLE(.aggregation = LS_AGGREGATE_MEAN), "w");
-        LS_SCOPE(other)
-        {
+        LS_SCOPE (other) {
             assert_null(ls_read(v));
             said(LS_STATE, "ls_read: mixing strategies: variable 'w'", NULL);
             assert_int_equal(ls_assign(v, number(1)), LS_STATE);

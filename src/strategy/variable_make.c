@@ -20,7 +20,8 @@
 
 void ls_variable_init(ls_variable_options *options)
 {
-    *options = (ls_variable_options){ .size = sizeof *options };
+    if (options)
+        *options = (ls_variable_options){ .size = sizeof *options };
 }
 
 static ls_status check_synchronization(const char *who, const char *name, ls_synchronization sync)
@@ -115,15 +116,9 @@ static ls_status check_initial(const char *who, const char *name, const ls_tenso
 
 /* ---- making ----------------------------------------------------------------------------- */
 
-static char *component_name(const char *name, int replica)
+static const char *component_name(const char *name, int replica)
 {
-    if (replica == 0)
-        return strdup(name);
-    size_t bytes = strlen(name) + sizeof "/replica_2147483647";
-    char *text = malloc(bytes);
-    if (text)
-        snprintf(text, bytes, "%s/replica_%d", name, replica);
-    return text;
+    return replica == 0 ? name : ls__copy_name(name, replica);
 }
 
 /* The initial value is written now, by no step: not by every replay of the one being traced, and
@@ -134,10 +129,8 @@ static ls_status fill_cells(ls_variable *v, ls_tensor *initial)
     ls__journal *journal = ls__journal_use(NULL);
     ls_status st = LS_OK;
     for (int i = 0; i < v->n_cells && !st; i++) {
-        char *name = component_name(v->name, i);
-        st = name ? ls__cell_new(name, &initial->spec, &v->cells[i])
-                  : ls__fail_memory("a variable", strlen(v->name));
-        free(name);
+        const char *name = component_name(v->name, i);
+        st = name ? ls__cell_new(name, &initial->spec, &v->cells[i]) : LS_NO_MEMORY;
         if (!st)
             st = ls__cell_assign(v->cells[i], initial);
     }
@@ -154,7 +147,9 @@ static ls_status make_components(ls_variable *v)
     for (int i = 0; i < v->n_components; i++) {
         ls_variable *c = &v->components[i];
         *c = *v;
-        c->name = component_name(v->name, i);
+        c->serial = ls__new_id();
+        const char *name = component_name(v->name, i);
+        c->name = name ? strdup(name) : NULL;
         if (!c->name)
             return ls__fail_memory("a variable", strlen(v->name));
         c->n_cells = 1;
@@ -169,6 +164,7 @@ static ls_status make_components(ls_variable *v)
 
 static void destroy(ls_variable *v)
 {
+    ls__own_remove(v);
     for (int i = 0; v->components && i < v->n_components; i++)
         free(v->components[i].name);
     free(v->components);
@@ -191,6 +187,7 @@ static ls_variable *make(ls_strategy *s, const ls_variable_options *o, const cha
         return NULL;
     }
     v->synchronization = on_read ? LS_SYNC_ON_READ : LS_SYNC_ON_WRITE;
+    v->serial = ls__new_id();
     v->aggregation = o->aggregation;
     v->local_writes = o->local_writes;
     v->trainable = o->trainable == LS_TRAINABLE_DEFAULT ? !on_read : o->trainable == LS_TRAINABLE;
@@ -201,8 +198,10 @@ static ls_variable *make(ls_strategy *s, const ls_variable_options *o, const cha
     v->cells = calloc((size_t)v->n_cells, sizeof *v->cells);
     if (!v->name || !v->cells)
         ls__fail_memory("a variable", sizeof *v);
-    else if (!fill_cells(v, initial) && (!s || !make_components(v)))
+    else if (!fill_cells(v, initial) && (!s || !make_components(v))) {
+        ls__own_add(v);
         return v;
+    }
     destroy(v);
     return NULL;
 }
@@ -269,5 +268,6 @@ void ls_variable_free(ls_variable *v)
                  "free the variable: its components go with it");
         return;
     }
-    destroy(v);
+    if (!ls__check_alone("ls_variable_free", "free it after the run"))
+        destroy(v);
 }

@@ -16,8 +16,8 @@ static void outside_of_scopes_a_variable_is_plain(void **state)
         assert_null(ls_variable_component(v, 1));
         said(LS_INVALID, "component 1 of variable 'w'", "component 0 alone");
         ls_variable_free(v);
-        LS_SCOPE(ls_default_strategy())
-        v = ls_variable_with(LS_VARIABLE(.synchronization = LS_SYNC_ON_READ), "n", number(1));
+        LS_SCOPE (ls_default_strategy())
+            v = ls_variable_with(LS_VARIABLE(.synchronization = LS_SYNC_ON_READ), "n", number(1));
         assert_null(v->strategy);
         holds(ls_read(v), 1); /* one copy: nothing to combine */
         ls_variable_free(v);
@@ -31,8 +31,8 @@ static void in_a_scope_it_has_a_component_per_replica(void **state)
     ls_strategy *s = replicas(3);
     LS_FRAME {
         ls_variable *v = NULL;
-        LS_SCOPE(s)
-        v = ls_variable_new("w", number(3), true);
+        LS_SCOPE (s)
+            v = ls_variable_new("w", number(3), true);
         assert_ptr_equal(ls_variable_strategy(v), s);
         assert_int_equal(ls_variable_components(v), 3);
         assert_int_equal(v->n_cells, 1);
@@ -67,8 +67,7 @@ static void copies_start_alike(void **state)
     ls_strategy *s = replicas(3);
     LS_FRAME {
         ls_variable *v = NULL, *local = NULL;
-        LS_SCOPE(s)
-        {
+        LS_SCOPE (s) {
             v = ls_variable_with(LS_VARIABLE(.synchronization = LS_SYNC_ON_READ), "n", number(7));
             local = ls_variable_with(LS_VARIABLE(.local_writes = true), "l", number(8));
         }
@@ -163,6 +162,7 @@ static void bad_options_are_named(void **state)
         }
         ls_variable_options o;
         memset(&o, 0xFF, sizeof o);
+        ls_variable_init(NULL);
         ls_variable_init(&o);
         ls_variable *v = ls_variable_with(&o, "v", number(1));
         assert_non_null(v);
@@ -179,8 +179,8 @@ static void components_are_not_freed(void **state)
     ls_strategy *s = replicas(2);
     LS_FRAME {
         ls_variable *v = NULL;
-        LS_SCOPE(s)
-        v = ls_variable_new("w", number(3), true);
+        LS_SCOPE (s)
+            v = ls_variable_new("w", number(3), true);
         ls_variable_free(ls_variable_component(v, 1));
         said(LS_INVALID, "'w/replica_1' is component 1 of variable 'w'", "free the variable");
         holds(ls_read(v), 3);
@@ -210,6 +210,62 @@ static ls_value *make_some(ls_value *arguments, void *user)
         LS_VARIABLE(.synchronization = LS_SYNC_ON_READ, .aggregation = LS_AGGREGATE_SUM), "n",
         number(30 + id));
     return ls_tensors(2, (ls_tensor *[]){ ls_read(m->first[id]), ls_read(m->copies[id]) });
+}
+
+static ls_value *free_it(ls_value *arguments, void *user)
+{
+    (void)arguments;
+    if (my_id() == ls_num_replicas(ls_get_strategy()) - 1)
+        ls_variable_free(user);
+    return none();
+}
+
+static ls_value *freeze_it(ls_value *arguments, void *user)
+{
+    (void)arguments;
+    ls_variable_set_trainable(user, false);
+    return none();
+}
+
+static ls_value *freeze_in_merge(ls_strategy *s, ls_value *arguments, void *user)
+{
+    (void)s;
+    return freeze_it(arguments, user);
+}
+
+static ls_value *meet_to_freeze(ls_value *arguments, void *user)
+{
+    return ls_merge_call(ls_get_replica_context(), freeze_in_merge, user, arguments);
+}
+
+static void one_of_several_replicas_neither_frees_nor_freezes(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(V), *alone = replicas(1);
+    LS_FRAME {
+        ls_variable *v = NULL, *plain = ls_variable_new("p", number(4), true);
+        LS_SCOPE (s)
+            v = ls_variable_new("w", number(3), true);
+        ls_variable *both[] = { v, plain };
+        for (int i = 0; i < 2; i++) {
+            assert_null(run(s, free_it, both[i]));
+            said(LS_STATE, "ls_variable_free: called by replica 2 of 3, for all of them",
+                 "free it after the run");
+            holds(ls_read(both[i]), i ? 4 : 3);
+            assert_null(run(s, freeze_it, both[i]));
+            said(LS_STATE, "ls_variable_set_trainable: called by replica 0 of 3, for all of them",
+                 "set it between steps, or in a merge function");
+            assert_true(ls_variable_trainable(both[i]));
+        }
+        runs(s, meet_to_freeze, v);
+        assert_false(ls_variable_trainable(v));
+        runs(alone, freeze_it, plain); /* one replica shares with nobody */
+        assert_false(ls_variable_trainable(plain));
+        runs(alone, free_it, plain);
+        ls_variable_free(v);
+    }
+    ls_strategy_free(s);
+    ls_strategy_free(alone);
 }
 
 static void replica_0_makes_what_all_get(void **state)
@@ -307,8 +363,8 @@ static void variables_go_in_and_out_of_steps(void **state)
     ls_strategy *s = replicas(V);
     LS_FRAME {
         ls_variable *v = NULL;
-        LS_SCOPE(s)
-        v = ls_variable_new("w", number(1), true);
+        LS_SCOPE (s)
+            v = ls_variable_new("w", number(1), true);
         ls_value *leaf = ls_variable_leaf(v);
         assert_int_equal(ls_kind_of(leaf), LS_LEAF);
         ls_value *results = ls_run_eager(s, return_variables, v, ls_list(1, &leaf));
@@ -332,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup(trainable_unless_it_is_read_by_summing, clean),
         cmocka_unit_test_setup(bad_options_are_named, clean),
         cmocka_unit_test_setup(components_are_not_freed, clean),
+        BOTH(one_of_several_replicas_neither_frees_nor_freezes),
         BOTH(replica_0_makes_what_all_get),
         BOTH(replicas_that_make_another_are_named),
         cmocka_unit_test_setup(an_initial_value_is_known, clean),

@@ -3,7 +3,6 @@
  * placement, and a restored run goes on with the bits it had (copies of replicas are saved as
  * copies); a restore that fails has written nothing.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -38,16 +37,6 @@ static ls_status check_place(const char *who, int count, ls_variable *const *var
     return LS_OK;
 }
 
-/* "name/replica_i", in memory of the frame. */
-static const char *copy_name(const ls_variable *v, int i)
-{
-    size_t bytes = strlen(v->name) + sizeof "/replica_2147483647";
-    char *text = ls__frame_alloc(bytes);
-    if (text)
-        snprintf(text, bytes, "%s/replica_%d", v->name, i);
-    return text;
-}
-
 /* ---- saving ---------------------------------------------------------------------------- */
 
 typedef struct entries {
@@ -79,7 +68,7 @@ static ls_status add_variable(entries *e, ls_variable *v)
     if (!ls__has_own_cells(v) || v->aggregation != LS_AGGREGATE_NONE)
         st = add(e, v->name, ls_read(v));
     for (int i = 0; ls__has_own_cells(v) && i < v->n_cells && !st; i++)
-        st = add(e, copy_name(v, i), ls__cell_read_op(v->cells[i]));
+        st = add(e, ls__copy_name(v->name, i), ls__cell_read_op(v->cells[i]));
     return st;
 }
 
@@ -118,10 +107,11 @@ static ls_value *find(const ls_value *saved, const char *key)
     return NULL;
 }
 
-static ls_status take(plan *p, const ls_variable *v, ls__cell *cell, const char *key,
-                      const ls_value *entry, bool share)
+/* `entry` for cell i of the variable: as it is, or the share of it that is the cell's. */
+static ls_status take(plan *p, const ls_variable *v, int i, const char *key, const ls_value *entry,
+                      bool share)
 {
-    const ls__spec *spec = ls__cell_spec(cell);
+    const ls__spec *spec = ls__cell_spec(v->cells[i]);
     if (ls_kind_of(entry) != LS_LEAF)
         return ls__fail(LS_SHAPE, "ls_variables_restore: '%s' is no tensor but a nest", key);
     ls_tensor *t = ls_leaf_tensor(entry);
@@ -133,8 +123,8 @@ static ls_status take(plan *p, const ls_variable *v, ls__cell *cell, const char 
                                  "saved as %s",
                                  v->name, ls__spec_text(spec), key, ls_describe(t)),
                         "restore into the model that was saved");
-    p->cells[p->count] = cell;
-    p->values[p->count] = share ? ls__component_share(v, t) : t;
+    p->cells[p->count] = v->cells[i];
+    p->values[p->count] = share ? ls__component_share(v, i, t) : t;
     return p->values[p->count++] ? LS_OK : ls_error_pending();
 }
 
@@ -142,9 +132,9 @@ static ls_status take(plan *p, const ls_variable *v, ls__cell *cell, const char 
 static bool has_copies(const ls_value *saved, const ls_variable *v)
 {
     for (int i = 0; i < v->n_cells; i++)
-        if (!find(saved, copy_name(v, i)))
+        if (!find(saved, ls__copy_name(v->name, i)))
             return false;
-    return !find(saved, copy_name(v, v->n_cells));
+    return !find(saved, ls__copy_name(v->name, v->n_cells));
 }
 
 static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable *v)
@@ -152,7 +142,7 @@ static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable
     ls_status st = LS_OK;
     bool copies = ls__has_own_cells(v) && has_copies(saved, v);
     ls_value *whole = find(saved, v->name);
-    if (!copies && !whole && ls__has_own_cells(v) && find(saved, copy_name(v, 0)))
+    if (!copies && !whole && ls__has_own_cells(v) && find(saved, ls__copy_name(v->name, 0)))
         return ls__hint(ls__fail(LS_NOT_FOUND,
                                  "ls_variables_restore: no '%s', and the copies of it "
                                  "are not of %d replicas",
@@ -163,8 +153,8 @@ static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable
         return ls__hint(ls__fail(LS_NOT_FOUND, "ls_variables_restore: no '%s'", v->name),
                         "names must be those the variables were saved under");
     for (int i = 0; i < v->n_cells && !st; i++) {
-        const char *key = copies ? copy_name(v, i) : v->name;
-        st = take(p, v, v->cells[i], key, copies ? find(saved, key) : whole, !copies);
+        const char *key = copies ? ls__copy_name(v->name, i) : v->name;
+        st = take(p, v, i, key, copies ? find(saved, key) : whole, !copies);
     }
     return st;
 }

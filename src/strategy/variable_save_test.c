@@ -15,8 +15,7 @@ static model make(ls_strategy *s, double x)
 {
     model m = { { NULL } };
     LS_FRAME
-        LS_SCOPE(s)
-        {
+        LS_SCOPE (s) {
             ls_tensor *t = number(x);
             m.all[W] = ls_variable_new("w", t, true);
             m.all[SUM] = ls_variable_with(
@@ -131,6 +130,30 @@ static void the_combined_value_on_others(void **state)
     ls_strategy_free(two);
 }
 
+static void a_count_is_whole_on_other_replicas(void **state)
+{
+    (void)state;
+    ls_strategy *two = replicas(2), *three = replicas(3);
+    LS_FRAME {
+        ls_strategy *s[] = { two, three };
+        ls_variable *n[2];
+        for (int i = 0; i < 2; i++)
+            LS_SCOPE (s[i])
+                n[i] = ls_variable_with(LS_VARIABLE(.synchronization = LS_SYNC_ON_READ,
+                                                    .aggregation = LS_AGGREGATE_SUM),
+                                        "n", ls_scalar_int(LS_I64, 0));
+        assert_int_equal(ls_assign(n[0], ls_scalar_int(LS_I64, 11)), LS_OK);
+        assert_int_equal(ls_variables_restore(1, &n[1], ls_variables_save(1, &n[0])), LS_OK);
+        holds(ls_read(n[1]), 11);
+        for (int k = 0; k < 3; k++)
+            holds(ls_read(ls_variable_component(n[1], k)), k ? 3 : 5);
+        ls_variable_free(n[0]);
+        ls_variable_free(n[1]);
+    }
+    ls_strategy_free(two);
+    ls_strategy_free(three);
+}
+
 static void all_or_nothing(void **state)
 {
     (void)state;
@@ -206,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup(a_dict_of_names, clean),
         cmocka_unit_test_setup(the_same_copies_on_as_many_replicas, clean),
         cmocka_unit_test_setup(the_combined_value_on_others, clean),
+        cmocka_unit_test_setup(a_count_is_whole_on_other_replicas, clean),
         cmocka_unit_test_setup(all_or_nothing, clean),
         cmocka_unit_test_setup(bad_calls, clean),
     };

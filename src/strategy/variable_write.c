@@ -203,7 +203,7 @@ ls_status ls__meet_to_write(const char *who, const ls__target *target, ls_merge_
 {
     char what[160];
     snprintf(what, sizeof what, "%s of variable '%s'", who, target->v->name);
-    if (ls__meet(target->replica, what, fn, user, arguments))
+    if (ls__meet_about(target->replica, what, target->v, fn, user, arguments))
         return LS_OK;
     return ls_error_pending() ? ls_error_pending() : LS_CANCELLED;
 }
@@ -220,11 +220,24 @@ static const write_kind assign = { "ls_assign", ls__cell_assign },
                         assign_add = { "ls_assign_add", ls__cell_assign_add },
                         assign_sub = { "ls_assign_sub", ls__cell_assign_sub };
 
-ls_tensor *ls__component_share(const ls_variable *v, ls_tensor *value)
+/* In i64, since V may be more than a u8 holds. */
+static ls_tensor *integer_share(int replica, int replicas, ls_tensor *value)
 {
-    if (!ls__has_own_cells(v) || v->aggregation != LS_AGGREGATE_SUM || v->n_components == 1)
+    ls_tensor *whole = ls_cast(value, LS_I64);
+    ls_tensor *share = ls_div(whole, ls__scalar_like(whole, replicas));
+    if (replica == 0)
+        share = ls_sub(whole, ls_mul(share, ls__scalar_like(whole, replicas - 1)));
+    return ls_cast(share, ls_dtype_of(value));
+}
+
+ls_tensor *ls__component_share(const ls_variable *v, int replica, ls_tensor *value)
+{
+    int n = v->n_components;
+    if (!ls__has_own_cells(v) || v->aggregation != LS_AGGREGATE_SUM || n == 1)
         return value;
-    return ls_div(value, ls__scalar_like(value, v->n_components));
+    if (value && ls_dtype_is_integer(ls_dtype_of(value)))
+        return integer_share(replica, n, value);
+    return ls_div(value, ls__scalar_like(value, n));
 }
 
 /* In cross-replica context a sum has no place to add to: V copies would each add. */
@@ -250,7 +263,7 @@ static ls_status write_cells(const write_kind *kind, const ls__target *target,
     for (int i = 0; i < target->count && !st; i++) {
         shares[i] = ls__leaf_component(value, target->first + i);
         if (target->all)
-            shares[i] = ls__component_share(target->v, shares[i]);
+            shares[i] = ls__component_share(target->v, target->first + i, shares[i]);
         st = shares[i] ? ls__cell_unshare(target->v->cells[target->first + i]) : ls_error_pending();
     }
     for (int i = 0; i < target->count && !st; i++) /* of one shape: all fail, or none */
@@ -289,7 +302,7 @@ static ls_status check_leaf(const ls_value *leaf)
     if (ls_kind_of(leaf) != LS_LEAF || ls__leaf_object(leaf))
         return ls__fail(LS_INVALID, "the value is %s, wants a leaf with a tensor",
                         ls_kind_of(leaf) == LS_LEAF ? "a variable" : "a list or dict");
-    if (ls_spread_of(leaf) != LS_PER_REPLICA)
+    if (ls_spread_of(leaf) != LS_SPREAD_PER_REPLICA)
         return LS_OK;
     return ls__hint(ls__fail(LS_INVALID, "expected the value to be mirrored, and it is another one "
                                          "on each replica"),

@@ -14,9 +14,9 @@ static ls_variable *make(ls_strategy *s, ls_synchronization sync, ls_aggregation
                          double initial)
 {
     ls_variable *v = NULL;
-    LS_SCOPE(s)
-    v = ls_variable_with(LS_VARIABLE(.synchronization = sync, .aggregation = aggregation), "v",
-                         number(initial));
+    LS_SCOPE (s)
+        v = ls_variable_with(LS_VARIABLE(.synchronization = sync, .aggregation = aggregation), "v",
+                             number(initial));
     assert_non_null(v);
     return v;
 }
@@ -66,8 +66,8 @@ static void on_write_is_combined_and_written_once(void **state)
                 holds(ls_read(v), rows[r].want[w]);
                 /* Cross-replica: every copy, without scaling. */
                 assert_int_equal(ls_assign(v, number(1)), LS_OK);
-                LS_SCOPE(s)
-                assert_int_equal(writes[w](v, number(5)), LS_OK);
+                LS_SCOPE (s)
+                    assert_int_equal(writes[w](v, number(5)), LS_OK);
                 holds(ls_read(v), w == 0 ? 5 : w == 1 ? 6 : -4);
                 ls_variable_free(v);
             }
@@ -144,9 +144,9 @@ static void T33_mean_of_two_and_T35_global_step(void **state)
             ls_variable_free(v);
         }
         ls_variable *step = NULL;
-        LS_SCOPE(s)
-        step = ls_variable_with(LS_VARIABLE(.aggregation = LS_AGGREGATE_ONLY_FIRST), "global_step",
-                                ls_scalar_int(LS_I64, 0));
+        LS_SCOPE (s)
+            step = ls_variable_with(LS_VARIABLE(.aggregation = LS_AGGREGATE_ONLY_FIRST),
+                                    "global_step", ls_scalar_int(LS_I64, 0));
         runs(s, count_step, step);
         holds(ls_read(step), 1); /* not 2 */
         runs(s, count_step, step);
@@ -240,14 +240,71 @@ static void on_read_cross_replica_writes_every_copy(void **state)
                     holds(ls_read(v), 6);
                 ls_variable_free(v);
             }
+    ls_strategy_free(s);
+}
+
+static ls_value *assign_whole(ls_strategy *s, ls_value *whole, void *user)
+{
+    (void)s;
+    return ls_assign(user, ls_leaf_tensor(ls_select(whole, 0))) ? NULL : none();
+}
+
+static ls_value *meet_to_assign(ls_value *whole, void *user)
+{
+    return ls_merge_call(ls_get_replica_context(), assign_whole, user, whole);
+}
+
+/* Replica 0 has what the division leaves over. */
+static void a_sum_of_integers_is_what_was_assigned(void **state)
+{
+    (void)state;
+    static const struct {
+        ls_dtype dtype;
+        int64_t whole, first, other;
+    } rows[] = { { LS_I32, 7, 3, 2 },
+                 { LS_I32, -7, -3, -2 },
+                 { LS_I32, 2, 2, 0 },
+                 { LS_I32, 6, 2, 2 },
+                 { LS_I32, INT32_MIN, -715827884, -715827882 },
+                 { LS_I64, INT64_MAX, 3074457345618258603, 3074457345618258602 },
+                 { LS_U8, 254, 86, 84 } };
+    ls_strategy *s = replicas(V);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int inside = 0; inside < 2; inside++)
+            LS_FRAME {
+                ls_variable *v = NULL;
+                LS_SCOPE (s)
+                    v = ls_variable_with(LS_VARIABLE(.synchronization = LS_SYNC_ON_READ,
+                                                     .aggregation = LS_AGGREGATE_SUM),
+                                         "n", ls_zeros(rows[i].dtype, LS_SCALAR));
+                ls_tensor *whole = ls_scalar_int(rows[i].dtype, rows[i].whole);
+                if (inside)
+                    assert_non_null(run_with(s, meet_to_assign, v, ls_leaf(whole)));
+                else
+                    assert_int_equal(ls_assign(v, whole), LS_OK);
+                for (int k = 0; k < V; k++)
+                    assert_int_equal(ls_to_int(ls_read(ls_variable_component(v, k))),
+                                     k ? rows[i].other : rows[i].first);
+                assert_int_equal(ls_to_int(ls_read(v)), rows[i].whole);
+                ls_variable_free(v);
+            }
+    ls_strategy_free(s);
+}
+
+static void more_replicas_than_a_u8_counts(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(300);
     LS_FRAME {
-        ls_variable *v = NULL; /* integers are cut, like every division of theirs */
-        LS_SCOPE(s)
-        v = ls_variable_with(
-            LS_VARIABLE(.synchronization = LS_SYNC_ON_READ, .aggregation = LS_AGGREGATE_SUM), "n",
-            ls_scalar_int(LS_I32, 0));
-        assert_int_equal(ls_assign(v, ls_scalar_int(LS_I32, 7)), LS_OK);
-        holds(ls_read(v), 6);
+        ls_variable *v = NULL;
+        LS_SCOPE (s)
+            v = ls_variable_with(
+                LS_VARIABLE(.synchronization = LS_SYNC_ON_READ, .aggregation = LS_AGGREGATE_SUM),
+                "n", ls_zeros(LS_U8, LS_SCALAR));
+        assert_int_equal(ls_assign(v, ls_scalar_int(LS_U8, 255)), LS_OK);
+        holds(ls_read(ls_variable_component(v, 0)), 255);
+        holds(ls_read(ls_variable_component(v, 299)), 0);
+        holds(ls_read(v), 255);
         ls_variable_free(v);
     }
     ls_strategy_free(s);
@@ -259,8 +316,8 @@ static void local_writes_part_the_copies(void **state)
     ls_strategy *s = replicas(V);
     LS_FRAME {
         ls_variable *v = NULL;
-        LS_SCOPE(s)
-        v = ls_variable_with(LS_VARIABLE(.local_writes = true), "v", number(1));
+        LS_SCOPE (s)
+            v = ls_variable_with(LS_VARIABLE(.local_writes = true), "v", number(1));
         job j = { .v = v, .write = ls_assign_add };
         runs(s, write_own, &j);
         for (int i = 0; i < V; i++)
@@ -283,6 +340,8 @@ int main(void)
         BOTH(one_tensor_for_all_has_a_mean_and_no_sum),
         BOTH(on_read_replicas_write_their_own),
         cmocka_unit_test_setup(on_read_cross_replica_writes_every_copy, clean),
+        BOTH(a_sum_of_integers_is_what_was_assigned),
+        cmocka_unit_test_setup(more_replicas_than_a_u8_counts, clean),
         BOTH(local_writes_part_the_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,11 @@ ls_status ls__cell_unshare(ls__cell *cell)
     return st ? st : copy_out(cell);
 }
 
+ls_status ls__cell_settle(ls__cell *cell)
+{
+    return copy_out(cell);
+}
+
 ls__cell *ls__cell_ref(ls__cell *cell)
 {
     atomic_fetch_add_explicit(&cell->refs, 1, memory_order_relaxed);

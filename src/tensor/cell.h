@@ -40,6 +40,10 @@ ls_tensor *ls__cell_read(ls__cell *cell);
  * one, now, so that the next ls__cell_write cannot fail. */
 ls_status ls__cell_unshare(ls__cell *cell);
 
+/* The same without a write to come: what was read of it is from now on memory of its own, so
+ * that one thread may write the cell while others look at that. Nobody uses either meanwhile. */
+ls_status ls__cell_settle(ls__cell *cell);
+
 /* Starts a write: as ls__cell_unshare; advances the version and returns the
  * memory, which still holds the old contents; NULL when out of memory. The
  * caller is the only one that reads or writes the cell meanwhile. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "os/thread.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STOCK_LIMIT ((size_t)0)
@@ -84,8 +85,10 @@ static struct ls__stock_home *my_home(void)
 {
     if (!home) {
         home = calloc(1, sizeof *home);
-        if (home)
+        if (home) {
             atomic_init(&home->refs, 1);
+            ls__at_thread_end(ls__storage_thread_end);
+        }
     }
     return home;
 }
@@ -155,8 +158,7 @@ static ls__storage *from_stock(int class)
 
 static ls__storage *from_system(size_t capacity)
 {
-    ls__storage *s =
-        my_home() ? aligned_alloc(64, (HEADER + capacity + 63) & ~(size_t)63) : NULL;
+    ls__storage *s = my_home() ? aligned_alloc(64, (HEADER + capacity + 63) & ~(size_t)63) : NULL;
     if (s)
         atomic_fetch_add_explicit(&home->refs, 1, memory_order_relaxed);
     return s;
@@ -183,7 +185,7 @@ static ls__storage *block(const char *who, size_t bytes)
         return NULL;
     }
     count_bytes((int64_t)capacity);
-    *s = (ls__storage){ .size_class = (uint16_t)class, .home = maker };
+    *s = (ls__storage){ .size_class = (uint16_t) class, .home = maker };
     atomic_init(&s->refs, 1);
     return s;
 }

@@ -14,10 +14,10 @@
 
 typedef struct ls__storage {
     _Atomic int64_t refs;
-    void *data;                    /* 64-byte aligned when it is ours */
-    uint16_t size_class;           /* of the block behind this header */
-    bool view;                     /* of a cell: `data` changes place when the cell is written */
-    struct ls__storage *backing;   /* where a view's contents were copied out to */
+    void *data;                      /* 64-byte aligned when it is ours */
+    uint16_t size_class;             /* of the block behind this header */
+    bool view;                       /* of a cell: `data` changes place when the cell is written */
+    struct ls__storage *backing;     /* where a view's contents were copied out to */
     void (*release)(void *, void *); /* wrapped memory */
     void *user;
     uint64_t symbol; /* not 0: no memory but the unknown value of a step being traced, this one */

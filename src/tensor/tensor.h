@@ -51,8 +51,7 @@ static inline void *ls__data(const ls_tensor *t)
 
 /* A handle in the innermost frame that takes over one reference on `storage`,
  * also when it fails (NULL). */
-ls_tensor *ls__handle(const ls__spec *spec, ls__storage *storage, uint64_t id,
-                      ls__device *device);
+ls_tensor *ls__handle(const ls__spec *spec, ls__storage *storage, uint64_t id, ls__device *device);
 
 /* A handle with new uninitialised memory. */
 ls_tensor *ls__tensor_new(const char *who, const ls__spec *spec);

@@ -26,7 +26,7 @@ ls_value *ls__value_node(ls__value_alloc alloc, ls_value_kind kind, int count)
         .live = LS__LIVE, .kind = kind, .kept = alloc == ls__value_heap_alloc, .count = count
     };
     if (kind == LS_LEAF) {
-        v->spread = LS_PLAIN;
+        v->spread = LS_SPREAD_PLAIN;
         v->n_components = 1;
         v->components = &v->tensor;
         return v;
@@ -216,7 +216,7 @@ ls_value *ls_get(const ls_value *v, const char *key)
 
 ls_status ls__check_plain(const char *who, const char *word, int index, const ls_value *leaf)
 {
-    if (leaf->spread == LS_PLAIN && !leaf->object)
+    if (leaf->spread == LS_SPREAD_PLAIN && !leaf->object)
         return LS_OK;
     char place[64];
     if (index < 0)
@@ -228,9 +228,10 @@ ls_status ls__check_plain(const char *who, const char *word, int index, const ls
             ls__fail(LS_INVALID, "%s: %s is a %s, not a tensor", who, place, leaf->object_kind),
             "ls_leaf_%s gives it", leaf->object_kind);
     return ls__hint(ls__fail(LS_INVALID, "%s: %s is %s, with %d component%s", who, place,
-                             leaf->spread == LS_MIRRORED ? "mirrored" : "per-replica",
+                             leaf->spread == LS_SPREAD_MIRRORED ? "mirrored" : "per-replica",
                              leaf->n_components, leaf->n_components == 1 ? "" : "s"),
-                    "ls_select gives one replica's, ls_reduce combines them (strategy.h)");
+                    "ls_select gives one replica's, ls_reduce combines them, ls_run runs a "
+                    "function on them (strategy.h)");
 }
 
 static ls_tensor *tensor_of(const char *who, const char *word, int index, const ls_value *v)

@@ -12,7 +12,7 @@ ls_status ls__check_value(const char *who, const ls_value *v);
 
 const char *ls__value_kind_name(ls_value_kind kind); /* "list" */
 
-/* A distributed leaf of the innermost frame: `spread` is LS_PER_REPLICA or LS_MIRRORED, `count`
+/* A distributed leaf of the innermost frame: `spread` is LS_SPREAD_PER_REPLICA or LS_SPREAD_MIRRORED, `count`
  * at least 1; the tensors get handles of that frame. A tensor that is NULL: as ls_leaf. */
 ls_value *ls__leaf_spread(ls_spread spread, int count, ls_tensor *const *components);
 
@@ -20,11 +20,13 @@ ls_value *ls__leaf_spread(ls_spread spread, int count, ls_tensor *const *compone
  * one whatever i. NULL for an object. */
 ls_tensor *ls__leaf_component(const ls_value *leaf, int i);
 
-/* A leaf that is no tensor but an object that outlives it; LS_PLAIN. `kind` says what it
+/* A leaf that is no tensor but an object that outlives it; LS_SPREAD_PLAIN. `serial` is a number
+ * that no other object has or had: addresses are used again. `kind` says what it
  * is, for errors ("variable", when ls_leaf_variable gives it); a literal. ls__leaf_object gives
  * NULL for other leaves. */
-ls_value *ls__object_leaf(void *object, const char *kind);
+ls_value *ls__object_leaf(void *object, const char *kind, uint64_t serial);
 void *ls__leaf_object(const ls_value *leaf);
+uint64_t ls__leaf_serial(const ls_value *leaf);
 
 /* A copy of the structure in the innermost frame with fn's leaf for every leaf of `v`. NULL
  * when fn gave NULL (its error is pending). */

@@ -20,8 +20,9 @@ struct ls_value {
     ls_tensor **components;  /* leaf: &tensor, or an array of a distributed one */
     void *object;            /* leaf that is no tensor... */
     const char *object_kind; /* ...and what it is; a literal */
-    ls_value **items;        /* list, dict */
-    char **keys;             /* dict */
+    uint64_t object_serial;
+    ls_value **items; /* list, dict */
+    char **keys;      /* dict */
 };
 
 /* Where the parts of a value are allocated: in the frame (ls__frame_alloc), or one by one (kept). */

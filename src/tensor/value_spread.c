@@ -26,20 +26,26 @@ ls_value *ls__leaf_spread(ls_spread spread, int count, ls_tensor *const *compone
 
 ls_tensor *ls__leaf_component(const ls_value *leaf, int i)
 {
-    if (leaf->spread == LS_PLAIN)
+    if (leaf->spread == LS_SPREAD_PLAIN)
         return leaf->tensor;
     return i >= 0 && i < leaf->n_components ? leaf->components[i] : NULL;
 }
 
-ls_value *ls__object_leaf(void *object, const char *kind)
+ls_value *ls__object_leaf(void *object, const char *kind, uint64_t serial)
 {
     ls_value *v = ls__value_node(ls__frame_alloc, LS_LEAF, 1);
     if (v) {
         v->object = object;
         v->object_kind = kind;
+        v->object_serial = serial;
         v->n_components = 0;
     }
     return v;
+}
+
+uint64_t ls__leaf_serial(const ls_value *leaf)
+{
+    return leaf->object_serial;
 }
 
 void *ls__leaf_object(const ls_value *leaf)
@@ -51,14 +57,14 @@ void *ls__leaf_object(const ls_value *leaf)
 
 static ls_spread join(ls_spread a, ls_spread b)
 {
-    return a == 0 || a == b ? b : b == 0 ? a : LS_MIXED;
+    return a == 0 || a == b ? b : b == 0 ? a : LS_SPREAD_MIXED;
 }
 
 /* 0 for a nest without leaves. */
 static ls_spread spread_below(const ls_value *v)
 {
     ls_spread spread = v->spread;
-    for (int i = 0; v->kind != LS_LEAF && i < v->count && spread != LS_MIXED; i++)
+    for (int i = 0; v->kind != LS_LEAF && i < v->count && spread != LS_SPREAD_MIXED; i++)
         spread = join(spread, spread_below(v->items[i]));
     return spread;
 }
@@ -68,7 +74,7 @@ ls_spread ls_spread_of(const ls_value *v)
     if (!v || v->live != LS__LIVE)
         return (ls_spread)0;
     ls_spread spread = spread_below(v);
-    return spread == 0 ? LS_PLAIN : spread;
+    return spread == 0 ? LS_SPREAD_PLAIN : spread;
 }
 
 static int most_components(const ls_value *v)
@@ -88,18 +94,10 @@ int ls_components(const ls_value *v)
 
 /* ---- selecting --------------------------------------------------------------------- */
 
-/* A mirrored value has one identity, yet what replicas make of it differs: each gets the
- * value under an identity of its own, the same one whenever it is selected. */
-static uint64_t id_on_replica(uint64_t id, int replica)
-{
-    enum { BITS = 48 }; /* ids are counted up and stay below */
-    return (id & (((uint64_t)1 << BITS) - 1)) | (uint64_t)(replica + 1) << BITS;
-}
-
 static ls_value *select_leaf(const ls_value *leaf, void *user)
 {
     int i = *(const int *)user;
-    if (leaf->spread == LS_PLAIN)
+    if (leaf->spread == LS_SPREAD_PLAIN)
         return (ls_value *)leaf;
     if (i < 0 || i >= leaf->n_components) {
         ls__hint(ls__fail(LS_INVALID, "ls_select: component %d of a leaf with %d", i,
@@ -108,8 +106,10 @@ static ls_value *select_leaf(const ls_value *leaf, void *user)
         return NULL;
     }
     ls_value *out = ls_leaf(leaf->components[i]);
-    if (out && leaf->spread == LS_MIRRORED)
-        out->tensor->id = id_on_replica(out->tensor->id, i);
+    /* A mirrored value has one identity, yet what replicas make of it differs: each gets it under one
+     * of its own, the same whenever it is selected. */
+    if (out && leaf->spread == LS_SPREAD_MIRRORED)
+        out->tensor->id = ls__id_on_replica(out->tensor->id, i);
     return out;
 }
 

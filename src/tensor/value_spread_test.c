@@ -27,7 +27,7 @@ static ls_value *per_replica(int count, int base)
     ls_tensor *t[16];
     for (int i = 0; i < count; i++)
         t[i] = num(base + i);
-    return ls__leaf_spread(LS_PER_REPLICA, count, t);
+    return ls__leaf_spread(LS_SPREAD_PER_REPLICA, count, t);
 }
 
 static ls_value *mirrored(int count, int number)
@@ -35,7 +35,7 @@ static ls_value *mirrored(int count, int number)
     ls_tensor *one = num(number), *t[16];
     for (int i = 0; i < count; i++)
         t[i] = one;
-    return ls__leaf_spread(LS_MIRRORED, count, t);
+    return ls__leaf_spread(LS_SPREAD_MIRRORED, count, t);
 }
 
 static int thing; /* stands for a variable */
@@ -45,7 +45,7 @@ static ls_value *sample(void)
 {
     return ls_dict(3, (const char *[]){ "p", "o", "m" },
                    (ls_value *[]){ ls_list(2, (ls_value *[]){ per_replica(V, 10), leaf(1) }),
-                                   ls__object_leaf(&thing, "variable"), mirrored(V, 7) });
+                                   ls__object_leaf(&thing, "variable", 1), mirrored(V, 7) });
 }
 
 /* The last call failed with these words in its text and its hint. */
@@ -64,9 +64,9 @@ static int as_seen(const ls_value *v, int component)
 static void check_sample(const ls_value *v)
 {
     const ls_value *m = ls_get(v, "m"), *p = ls_get(v, "p"), *o = ls_get(v, "o");
-    assert_int_equal(ls_spread_of(m), LS_MIRRORED);
-    assert_int_equal(ls_spread_of(ls_child(p, 0)), LS_PER_REPLICA);
-    assert_int_equal(ls_spread_of(o), LS_PLAIN);
+    assert_int_equal(ls_spread_of(m), LS_SPREAD_MIRRORED);
+    assert_int_equal(ls_spread_of(ls_child(p, 0)), LS_SPREAD_PER_REPLICA);
+    assert_int_equal(ls_spread_of(o), LS_SPREAD_PLAIN);
     assert_ptr_equal(ls__leaf_object(o), &thing);
     for (int i = 0; i < V; i++) {
         assert_int_equal(as_seen(m, i), 7);
@@ -79,30 +79,30 @@ static void what_a_value_is_to_replicas(void **state)
 {
     (void)state;
     LS_FRAME {
-        assert_int_equal(ls_spread_of(leaf(1)), LS_PLAIN);
-        assert_int_equal(ls_spread_of(per_replica(V, 1)), LS_PER_REPLICA);
-        assert_int_equal(ls_spread_of(mirrored(V, 1)), LS_MIRRORED);
-        assert_int_equal(ls_spread_of(ls_list(0, NULL)), LS_PLAIN);
+        assert_int_equal(ls_spread_of(leaf(1)), LS_SPREAD_PLAIN);
+        assert_int_equal(ls_spread_of(per_replica(V, 1)), LS_SPREAD_PER_REPLICA);
+        assert_int_equal(ls_spread_of(mirrored(V, 1)), LS_SPREAD_MIRRORED);
+        assert_int_equal(ls_spread_of(ls_list(0, NULL)), LS_SPREAD_PLAIN);
         ls_value *empty = ls_list(0, NULL);
         assert_int_equal(ls_spread_of(ls_list(3, (ls_value *[]){ empty, mirrored(V, 1), empty })),
-                         LS_MIRRORED);
+                         LS_SPREAD_MIRRORED);
         assert_int_equal(
             ls_spread_of(ls_list(2, (ls_value *[]){ mirrored(V, 1), per_replica(V, 1) })),
-            LS_MIXED);
+            LS_SPREAD_MIXED);
         assert_int_equal(ls_spread_of(ls_list(2, (ls_value *[]){ leaf(1), mirrored(V, 1) })),
-                         LS_MIXED);
-        assert_int_equal(ls_spread_of(sample()), LS_MIXED);
+                         LS_SPREAD_MIXED);
+        assert_int_equal(ls_spread_of(sample()), LS_SPREAD_MIXED);
         assert_int_equal(ls_spread_of(NULL), 0);
 
         assert_int_equal(ls_components(leaf(1)), 1);
         assert_int_equal(ls_components(empty), 1);
         assert_int_equal(ls_components(sample()), V);
-        assert_int_equal(ls_components(ls__object_leaf(&thing, "variable")), 1);
+        assert_int_equal(ls_components(ls__object_leaf(&thing, "variable", 1)), 1);
         assert_int_equal(
             ls_components(ls_list(3, (ls_value *[]){ mirrored(2, 1), mirrored(5, 1), leaf(1) })),
             5);
         assert_int_equal(ls_components(per_replica(1, 4)), 1);
-        assert_int_equal(ls_spread_of(per_replica(1, 4)), LS_PER_REPLICA);
+        assert_int_equal(ls_spread_of(per_replica(1, 4)), LS_SPREAD_PER_REPLICA);
     }
 }
 
@@ -119,7 +119,7 @@ static void a_distributed_leaf_is_one_leaf(void **state)
         assert_null(ls__leaf_component(p, V));
         assert_null(ls__leaf_component(p, -1));
         assert_int_equal(as_seen(leaf(5), 99), 5); /* a plain one is the same to all */
-        assert_null(ls__leaf_component(ls__object_leaf(&thing, "variable"), 0));
+        assert_null(ls__leaf_component(ls__object_leaf(&thing, "variable", 1), 0));
         assert_null(ls__leaf_object(leaf(5)));
 
         const ls_value *all[4];
@@ -136,7 +136,7 @@ static void leaves_of_any_kind_have_one_structure(void **state)
     (void)state;
     LS_FRAME {
         ls_value *kinds[] = { leaf(1), per_replica(V, 1), mirrored(2, 1),
-                              ls__object_leaf(&thing, "variable") };
+                              ls__object_leaf(&thing, "variable", 1) };
         for (int i = 0; i < 4; i++)
             for (int k = 0; k < 4; k++)
                 assert_int_equal(ls_same_structure(kinds[i], kinds[k]), LS_OK);
@@ -148,11 +148,11 @@ static void leaves_of_any_kind_have_one_structure(void **state)
 static void no_tensor_of_its_own(void **state)
 {
     (void)state;
-    static const char way_out[] =
-        "ls_select gives one replica's, ls_reduce combines them (strategy.h)";
+    static const char way_out[] = "ls_select gives one replica's, ls_reduce combines them, ls_run "
+                                  "runs a function on them (strategy.h)";
     LS_FRAME {
         ls_value *p = per_replica(V, 10), *m = mirrored(2, 7);
-        ls_value *o = ls__object_leaf(&thing, "variable");
+        ls_value *o = ls__object_leaf(&thing, "variable", 1);
         assert_null(ls_leaf_tensor(p));
         said(LS_INVALID, "ls_leaf_tensor: the value is per-replica, with 3 components", way_out);
         assert_null(ls_leaf_tensor(m));
@@ -194,7 +194,7 @@ static void selecting_is_plain_throughout(void **state)
         for (int i = 0; i < V; i++) {
             ls_value *s = ls_select(v, i);
             assert_non_null(s);
-            assert_int_equal(ls_spread_of(s), LS_PLAIN);
+            assert_int_equal(ls_spread_of(s), LS_SPREAD_PLAIN);
             assert_int_equal(ls_same_structure(s, v), LS_OK);
             assert_int_equal(ls_to_int(ls_item(ls_get(s, "p"), 0)), 10 + i);
             assert_int_equal(ls_to_int(ls_item(ls_get(s, "p"), 1)), 1);
@@ -233,7 +233,8 @@ static void selected_identities(void **state)
         assert_true(ls__leaf_component(m, 0)->id == whole);
         /* A replica's view mirrored again: still one identity for each replica. */
         ls_tensor *seen = ls_leaf_tensor(ls_select(m, 0));
-        ls_value *again = ls__leaf_spread(LS_MIRRORED, V, (ls_tensor *[]){ seen, seen, seen });
+        ls_value *again =
+            ls__leaf_spread(LS_SPREAD_MIRRORED, V, (ls_tensor *[]){ seen, seen, seen });
         for (int i = 0; i < V; i++)
             for (int k = 0; k < i; k++)
                 assert_true(id_selected(again, i) != id_selected(again, k));
@@ -268,7 +269,7 @@ static void copies_carry_all_components(void **state)
         assert_ptr_equal(ls__leaf_object(ls_get(selected, "o")), &thing);
         ls_value_drop(twice);
         ls_tensor *component = ls_keep(num(9));
-        ls_value *holds_it = ls__leaf_spread(LS_PER_REPLICA, 1, &component);
+        ls_value *holds_it = ls__leaf_spread(LS_SPREAD_PER_REPLICA, 1, &component);
         ls_drop(component);
         for (int i = 0; i < 10; i++)
             ls_drop(ls_keep(num(i))); /* uses the memory again, if it was let go */
@@ -283,10 +284,10 @@ static void a_component_that_failed(void **state)
     (void)state;
     LS_FRAME {
         ls_tensor *t[2] = { num(1), NULL };
-        assert_null(ls__leaf_spread(LS_PER_REPLICA, 2, t));
+        assert_null(ls__leaf_spread(LS_SPREAD_PER_REPLICA, 2, t));
         said(LS_INVALID, "a component is NULL", "");
         t[1] = ls_scalar((ls_dtype)0, 1);
-        assert_null(ls__leaf_spread(LS_PER_REPLICA, 2, t));
+        assert_null(ls__leaf_spread(LS_SPREAD_PER_REPLICA, 2, t));
         said(LS_INVALID, "dtype", ""); /* the first error stays */
     }
 }

@@ -20,7 +20,8 @@ static ls_status fill_leaf(ls__value_alloc alloc, const ls_value *v, tensor_fn s
     out->spread = v->spread;
     out->object = v->object;
     out->object_kind = v->object_kind;
-    if (v->spread != LS_PLAIN) {
+    out->object_serial = v->object_serial;
+    if (v->spread != LS_SPREAD_PLAIN) {
         ls_tensor **components = alloc(sizeof *components * (size_t)v->n_components);
         if (!components)
             return LS_NO_MEMORY;

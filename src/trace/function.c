@@ -131,8 +131,8 @@ void ls__function_thrown(ls_function *f, const ls_value *arguments)
     ls__log(
         LS_LOG_WARNING,
         "traced function '%s': traced %lld times, at most %d programs are kept, and so some are "
-        "traced again and again; now for %s. Give arguments of fewer different shapes, or "
-        "raise .cache",
+        "traced again and again; now for %s. Give arguments of fewer different shapes (and "
+        "strategies), or raise .cache",
         f->name, (long long)f->traces, f->room, ls__signature_text(arguments));
 }
 
@@ -160,17 +160,15 @@ static ls__program *trace(ls_function *f, const ls__signature *s, const ls_value
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* What a step computed while it was traced has a value nowhere but there. */
-static ls_status check_symbol(const ls_function *f, int i, const ls_tensor *t)
+ls_status ls__function_takes(const ls_function *f, int i, const ls_tensor *t)
 {
-    const ls__sink *sink = ls__sink_get();
-    uint64_t rows = t->sparse_rows ? t->sparse_rows->storage->symbol : 0;
-    uint64_t symbol = t->storage->symbol ? t->storage->symbol : rows;
-    if (!symbol || (sink && sink->serial == symbol))
-        return LS_OK;
-    return ls__hint(ls__fail(LS_STATE, "%s: argument %d is %s of a traced step, used outside it",
-                             f->name, i, ls_describe(t)),
-                    "what a traced function computes leaves it as its result only");
+    char argument[128];
+    snprintf(argument, sizeof argument, "%s: argument", f->name);
+    ls_status st = ls__check_symbol(argument, i, t);
+    if (st || t->spec.dtype != LS_BYTES)
+        return st;
+    return ls__hint(ls__fail(LS_SHAPE, "%s %d is %s", argument, i, ls_describe(t)),
+                    "strings stay outside of traced functions");
 }
 
 static ls_status check_arguments(const ls_function *f, const ls_value *arguments)
@@ -189,11 +187,7 @@ static ls_status check_arguments(const ls_function *f, const ls_value *arguments
     for (int i = 0; i < n && !st; i++) {
         st = ls__check_tensor(f->name, "an argument", leaves[i]);
         if (!st)
-            st = check_symbol(f, i, leaves[i]);
-        if (!st && leaves[i]->spec.dtype == LS_BYTES)
-            st = ls__hint(
-                ls__fail(LS_SHAPE, "%s: argument %d is %s", f->name, i, ls_describe(leaves[i])),
-                "strings stay outside of traced functions");
+            st = ls__function_takes(f, i, leaves[i]);
     }
     return st;
 }

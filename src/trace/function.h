@@ -33,6 +33,9 @@ struct ls_function {
 ls_status ls__function_enter(const char *who, ls_function *f);
 void ls__function_leave(ls_function *f);
 
+/* Whether argument i can be one: strings and symbols of other steps cannot. */
+ls_status ls__function_takes(const ls_function *f, int i, const ls_tensor *t);
+
 /* A program had to go to make room for these arguments: warns when that happens again and
  * again. */
 void ls__function_thrown(ls_function *f, const ls_value *arguments);

@@ -366,8 +366,10 @@ static void arguments_whose_frame_has_closed(void **state)
     (void)state;
     ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), double_it, NULL);
     ls_value *gone;
-    LS_FRAME gone = one(numbers(2, 1));
-    LS_FRAME assert_null(ls_function_call(f, gone));
+    LS_FRAME
+        gone = one(numbers(2, 1));
+    LS_FRAME
+        assert_null(ls_function_call(f, gone));
     assert_non_null(strstr(ls_error_text(), "the arguments of 'my_step'"));
     failed(LS_INVALID);
     ls_function_free(f);
@@ -527,7 +529,7 @@ static void arguments_with_a_tensor_for_each_replica(void **state)
     ls_function *f = ls_trace_with(LS_TRACE(.name = "my_step"), double_it, NULL);
     LS_FRAME {
         ls_tensor *t[2] = { numbers(2, 1), numbers(2, 5) };
-        ls_value *spread = ls__leaf_spread(LS_PER_REPLICA, 2, t);
+        ls_value *spread = ls__leaf_spread(LS_SPREAD_PER_REPLICA, 2, t);
         ls_value *v = ls_list(1, &spread);
         assert_null(ls_function_call(f, v));
         assert_non_null(strstr(ls_error_text(), "the arguments of 'my_step'"));
@@ -535,7 +537,7 @@ static void arguments_with_a_tensor_for_each_replica(void **state)
         assert_non_null(strstr(ls_error_hint(), "ls_select"));
         failed(LS_INVALID);
         assert_float_equal(first_of(ls_function_call(f, ls_select(v, 1))), 10, 0);
-        ls_value *object = ls__object_leaf(f, "variable");
+        ls_value *object = ls__object_leaf(f, "variable", 1);
         assert_null(ls_function_call(f, object));
         assert_non_null(strstr(ls_error_text(), "the arguments of 'my_step'"));
         assert_non_null(strstr(ls_error_text(), "leaf 0 is a variable, not a tensor"));
@@ -547,7 +549,7 @@ static void arguments_with_a_tensor_for_each_replica(void **state)
 static ls_value *spread_result(ls_value *v, void *user)
 {
     (void)user;
-    return ls__leaf_spread(LS_MIRRORED, 1, (ls_tensor *[]){ ls_neg(ls_item(v, 0)) });
+    return ls__leaf_spread(LS_SPREAD_MIRRORED, 1, (ls_tensor *[]){ ls_neg(ls_item(v, 0)) });
 }
 
 static void results_with_a_tensor_for_each_replica(void **state)

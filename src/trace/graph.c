@@ -76,7 +76,7 @@ static int new_wire(ls__graph *g, const ls__spec *spec, ls__wire_kind kind, ls__
 {
     if (!MAKE_ROOM(g, wires))
         return -1;
-    g->wires[g->n_wires] = (ls__wire){ *spec, kind, node, index };
+    g->wires[g->n_wires] = (ls__wire){ *spec, kind, node, index, g->meetings };
     return g->n_wires++;
 }
 

@@ -54,6 +54,7 @@ typedef struct ls__wire {
     ls__wire_kind kind;
     ls__node *node; /* of a result: who makes it... */
     int index;      /* ...and as which output; else the number of the input or constant */
+    int after;      /* of an input: the number of meetings after which it is there */
 } ls__wire;
 
 /* A tensor that was there before the step: captured, or made of such. */
@@ -88,6 +89,7 @@ typedef struct ls__graph {
     int64_t draws; /* how many draws a step takes */
     int calls;     /* calls of the step as traced: what `where` counts to */
     int replica;   /* while it is recorded: who makes the next nodes, or -1 */
+    int meetings;  /* while it is recorded: so far (LS__OP_SYNC nodes) */
 } ls__graph;
 
 /* ---- making and freeing ------------------------------------------------------- */

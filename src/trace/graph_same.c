@@ -15,8 +15,8 @@ static bool same_constant(const ls__graph *a, const ls__graph *b, const ls__wire
                           const ls__wire *y)
 {
     const ls__storage *s = a->constants[x->index].storage, *t = b->constants[y->index].storage;
-    return s == t || (x->spec.dtype != LS_BYTES &&
-                      memcmp(s->data, t->data, ls__spec_bytes(&x->spec)) == 0);
+    return s == t ||
+           (x->spec.dtype != LS_BYTES && memcmp(s->data, t->data, ls__spec_bytes(&x->spec)) == 0);
 }
 
 static bool same_wires(const ls__graph *a, const ls__graph *b)

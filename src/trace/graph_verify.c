@@ -16,6 +16,7 @@
 typedef struct walk {
     const ls__graph *g;
     bool *made;          /* of wires: there is a value by now */
+    int meetings;        /* passed */
     int64_t draw;        /* the last draw seen, -1 for none */
     const ls__spec **in; /* room for the widest call */
     ls__cell **cells;
@@ -181,6 +182,11 @@ static ls_status check_ends(walk *k, const ls__node *node)
         if (!k->made[w])
             return ls__fail(LS_CORRUPT, "graph: %s: input %d is wire %d, which is not made before",
                             k->place, i, w);
+        if (g->wires[w].kind == LS__WIRE_INPUT && g->wires[w].after > k->meetings)
+            return ls__fail(LS_CORRUPT,
+                            "graph: %s: input %d is wire %d, which is there after meeting "
+                            "%d",
+                            k->place, i, w, g->wires[w].after);
         if (g->wires[w].spec.dtype == LS_BYTES && !(node->op->flags & LS_OP_TAKES_STRINGS))
             return ls__fail(LS_CORRUPT, "graph: %s: input %d is %s, and no maths takes strings",
                             k->place, i, ls__spec_text(&g->wires[w].spec));
@@ -272,6 +278,8 @@ static ls_status check_node(walk *k, const ls__node *node, int i)
         st = check_order(k, node);
     if (!st)
         st = check_ends(k, node);
+    if (node->op->flags & LS__OP_SYNC)
+        k->meetings++;
     return st ? st : check_shapes(k, node);
 }
 

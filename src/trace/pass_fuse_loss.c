@@ -82,6 +82,15 @@ static int bring_before(ls__graph *g, int wire, ls__node *place)
 
 /* ---- the pass ------------------------------------------------------------------------ */
 
+/* What a meeting of replicas gives is an input of the graph, and there after the meeting only. */
+static bool meet_between(const ls__graph *g, const ls__node *first, const ls__node *last)
+{
+    for (int i = first->at + 1; i < last->at; i++)
+        if (g->nodes[i]->op->flags & LS__OP_SYNC)
+            return true;
+    return false;
+}
+
 /* The gradient that is to be computed along with `loss`, or NULL. */
 static ls__node *gradient_of(const ls__graph *g, const ls__uses *uses, const loss_rows *kind,
                              const ls__node *loss)
@@ -91,6 +100,7 @@ static ls__node *gradient_of(const ls__graph *g, const ls__uses *uses, const los
         return NULL;
     ls__node *gradient = ls__only_user(uses, loss->outputs[1]);
     bool fits = gradient && ls__node_is(gradient, kind->gradient) &&
+                !meet_between(g, loss, gradient) &&
                 gradient->inputs[0] == loss->outputs[1] && gradient->inputs[1] == loss->inputs[1] &&
                 can_be_before(g, gradient->inputs[2], loss, LONGEST_WAY);
     return fits ? gradient : NULL;

@@ -52,7 +52,7 @@ typedef struct ls__plan {
     ls__graph *graph; /* compiled; the plan owns it */
     ls__instruction *instructions;
     int n_instructions;
-    int tail; /* the first instruction from which on none can fail */
+    int tail;          /* the first instruction from which on none can fail */
     ls__place *places; /* of each wire */
     ls__undo *undo;
     int n_undo;

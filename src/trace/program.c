@@ -172,7 +172,8 @@ static ls_value *make_results(const ls__program *p, ls_tensor *const *inputs, ls
     ls_tensor **leaves = leaves_of(p->results, &n);
     for (int i = 0, k = 0; leaves && i < n; i++) {
         const ls_tensor *like = leaves[i];
-        leaves[i] = outs[k] = ls__output_make(p->plan, k, inputs, p->plan->graph->n_inputs, like->device);
+        leaves[i] = outs[k] =
+            ls__output_make(p->plan, k, inputs, p->plan->graph->n_inputs, like->device);
         k++;
         if (leaves[i] && like->sparse_rows) {
             outs[k] = ls__output_make(p->plan, k, inputs, p->plan->graph->n_inputs, like->device);

@@ -219,15 +219,35 @@ static ls_status record(ls__sink *sink, const ls_call *c, ls_tensor *const *inpu
     return LS_OK;
 }
 
+static int mark(ls__sink *sink)
+{
+    return ((ls__recorder *)sink)->graph->n_nodes;
+}
+
+/* Variables are read anew afterwards: what was read of them may be forgotten, too. */
+static void forget(ls__sink *sink, int count)
+{
+    ls__recorder *r = (ls__recorder *)sink;
+    ls__graph *g = r->graph;
+    while (g->n_nodes > count) {
+        const ls__node *node = g->nodes[--g->n_nodes];
+        g->draws -= (node->op->flags & LS_OP_DRAWS) != 0;
+    }
+    for (int i = 0; i < r->n_reads; i++)
+        r->reads[i] = 0;
+}
+
 /* What one more call is, whether or not a row of the program's makes it. */
-ls_status ls__recorder_meet(ls__recorder *r, const ls_op *op, int n_inputs, ls_tensor *const *inputs,
-                            int n_cells, ls__cell *const *cells)
+ls_status ls__recorder_meet(ls__recorder *r, const ls_op *op, int n_inputs,
+                            ls_tensor *const *inputs, int n_cells, ls__cell *const *cells)
 {
     ls_call c = { .op = op, .n_inputs = n_inputs, .n_cells = n_cells, .cells = cells };
     ls__node *node = NULL;
     ls_status st = add_node(r, &c, inputs, &node);
     for (int i = 0; i < n_cells && !st; i++)
         r->reads[node->cells[i]] = 0;
+    if (!st)
+        r->graph->meetings++;
     return st;
 }
 
@@ -240,7 +260,9 @@ ls__recorder *ls__recorder_new(const char *name)
         ls__fail_memory("a traced step", sizeof *r);
         return NULL;
     }
-    r->sink = (ls__sink){ .serial = ls__new_id(), .record = record, .replica = -1 };
+    r->sink = (ls__sink){
+        .serial = ls__new_id(), .record = record, .mark = mark, .forget = forget, .replica = -1
+    };
     r->graph = ls__graph_new(name);
     r->symbol = ls__storage_wrap("a traced step", NULL, NULL, NULL);
     if (!r->graph || !r->symbol || make_room(r)) {

@@ -43,8 +43,8 @@ bool ls__recorder_knows(const ls__recorder *r, uint64_t id);
 
 /* Replicas meet here (a row of ops/meet.h): what they bring, and the variables that are written
  * meanwhile, which are read anew afterwards. */
-ls_status ls__recorder_meet(ls__recorder *r, const ls_op *op, int n_inputs, ls_tensor *const *inputs,
-                            int n_cells, ls__cell *const *cells);
+ls_status ls__recorder_meet(ls__recorder *r, const ls_op *op, int n_inputs,
+                            ls_tensor *const *inputs, int n_cells, ls__cell *const *cells);
 
 /* The wire of a tensor: -1 and the error when it is a symbol of another step. */
 int ls__recorder_wire(ls__recorder *r, const ls_tensor *t);

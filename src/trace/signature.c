@@ -37,7 +37,8 @@ static ls_status put_tensor(ls__signature *s, const ls_tensor *t, bool with_devi
     const ls__spec *spec = &t->spec;
     ls_status st = with_device ? put(s, &t->device, sizeof t->device) : LS_OK;
     if (!st)
-        st = ls__signature_number(s, spec->dtype | spec->rank << 8 | (t->sparse_rows ? 1 << 16 : 0));
+        st =
+            ls__signature_number(s, spec->dtype | spec->rank << 8 | (t->sparse_rows ? 1 << 16 : 0));
     if (!st)
         st = put(s, spec->dims, sizeof *spec->dims * (size_t)spec->rank);
     return st || !t->sparse_rows ? st : put_tensor(s, t->sparse_rows, with_device);
@@ -48,7 +49,7 @@ static ls_status put_leaf(ls__signature *s, const ls_value *leaf, bool with_devi
     const void *object = ls__leaf_object(leaf);
     ls_status st = ls__signature_number(s, ls_spread_of(leaf) | (object ? 1 << 8 : 0));
     if (object)
-        return st ? st : put(s, &object, sizeof object);
+        return st ? st : ls__signature_number(s, (int64_t)ls__leaf_serial(leaf));
     for (int i = 0; i < ls_components(leaf) && !st; i++)
         st = put_tensor(s, ls__leaf_component(leaf, i), with_devices);
     return st;

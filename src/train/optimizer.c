@@ -7,6 +7,7 @@
 #include <lockstep/ops.h>
 #include <lockstep/train.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,6 +43,7 @@ typedef struct optimizer_kind {
 
 struct ls_optimizer {
     const optimizer_kind *kind;
+    uint64_t number; /* 1, 2, ...: its name in errors, by which replicas see that it is one */
     /* Cells, so that a recorded step reads them each time it is replayed. */
     ls__cell *rate;       /* f64[] */
     ls__cell *iterations; /* i64[]: updates done so far */
@@ -76,6 +78,8 @@ static ls_status check_rate(const char *who, double rate)
                     "a rate is a finite number, 0 or more");
 }
 
+static _Atomic uint64_t made; /* optimizers so far */
+
 static ls_optimizer *make(const optimizer_kind *kind, double rate)
 {
     if (check_rate(kind->name, rate))
@@ -86,6 +90,7 @@ static ls_optimizer *make(const optimizer_kind *kind, double rate)
         return NULL;
     }
     o->kind = kind;
+    o->number = atomic_fetch_add(&made, 1) + 1;
     static const ls__spec number = { .dtype = LS_F64 }, counter = { .dtype = LS_I64 };
     if (ls__cell_new("rate", &number, &o->rate) ||
         ls__cell_new("iterations", &counter, &o->iterations)) {
@@ -111,12 +116,14 @@ static ls_status check_size(const char *who, size_t size, size_t want)
 
 void ls_sgd_init(ls_sgd_options *options)
 {
-    *options = (ls_sgd_options){ .size = sizeof *options };
+    if (options)
+        *options = (ls_sgd_options){ .size = sizeof *options };
 }
 
 void ls_adam_init(ls_adam_options *options)
 {
-    *options = (ls_adam_options){ .size = sizeof *options };
+    if (options)
+        *options = (ls_adam_options){ .size = sizeof *options };
 }
 
 /* Zero means default, -1 means zero. */
@@ -159,7 +166,7 @@ ls_optimizer *ls_adam(const ls_adam_options *options)
 
 void ls_optimizer_free(ls_optimizer *o)
 {
-    if (!o)
+    if (!o || ls__check_alone("ls_optimizer_free", "free it between steps, or in a merge function"))
         return;
     while (o->sets) {
         slot_set *next = o->sets->next;
@@ -184,6 +191,8 @@ static ls_status check_optimizer(const char *who, const ls_optimizer *o)
 ls_status ls_set_rate(ls_optimizer *o, double rate)
 {
     ls_status st = check_optimizer("ls_set_rate", o);
+    if (!st)
+        st = ls__check_alone("ls_set_rate", "set it between steps, or in a merge function");
     if (!st)
         st = check_rate("ls_set_rate", rate);
     if (!st) {
@@ -393,8 +402,7 @@ static ls_status apply_here(const char *who, ls_status st, ls_optimizer *o, int 
     if (!replica || replica->strategy->replicas == 1)
         return st ? st : apply(o, count, gradients, variables);
     char what[64];
-    snprintf(what, sizeof what, "%s of optimizer %llu", who,
-             (unsigned long long)ls__cell_serial(o->iterations));
+    snprintf(what, sizeof what, "%s of optimizer %llu", who, (unsigned long long)o->number);
     ls_value *arguments = st ? NULL : to_meet(replica, count, gradients, variables);
     if (ls__meet(replica, what, apply_once, o, arguments))
         return LS_OK;

@@ -3,6 +3,7 @@
  * every variable, slot and counter moves once a step; eager and traced.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "strategy/variable_test_support.h"
 
@@ -21,8 +22,7 @@ static model make(ls_strategy *s, ls_optimizer *o)
     for (int i = 0; i < N; i++)
         start[i] = cosf((float)i);
     LS_FRAME
-        LS_SCOPE(s)
-        {
+        LS_SCOPE (s) {
             m.w = ls_variable_new("w", ls_from(LS_F32, LS_DIMS(N), start), true);
             m.table = ls_variable_new("table", ls_ones(LS_F32, LS_DIMS(6, 2)), true);
         }
@@ -158,7 +158,7 @@ static void sparse_gradients_of_all_replicas(void **state)
     model m = make(s, ls_sgd(LS_SGD(.rate = 0.5)));
     LS_FRAME {
         ls_value *losses = runs(s, minimize_rows, &m);
-        assert_int_equal(ls_spread_of(losses), LS_PER_REPLICA);
+        assert_int_equal(ls_spread_of(losses), LS_SPREAD_PER_REPLICA);
         holds(ls_leaf_tensor(ls_select(losses, 4)), 6);
         const float *got = ls__cell_data(m.table->cells[0]);
         const int times[6] = { 1, 11, 1, 1, 1, 0 };
@@ -192,8 +192,8 @@ static ls_value *minimize_one(ls_value *arguments, void *user)
 static ls_variable *scalar_of(ls_strategy *s, const ls_variable_options *options, const char *name)
 {
     ls_variable *v = NULL;
-    LS_SCOPE(s)
-    v = ls_variable_with(options, name, number(1));
+    LS_SCOPE (s)
+        v = ls_variable_with(options, name, number(1));
     assert_non_null(v);
     return v;
 }
@@ -223,8 +223,17 @@ static void what_replicas_cannot_train(void **state)
         refused(s, &(job){ { o, o }, { w, w }, true }, LS_INVALID,
                 "the loss depends on none of the 1 trainable variables", "replica 1");
         refused(s, &(job){ { o, o }, { w, u }, false }, LS_INVALID, "ls_minimize", "variable");
-        refused(s, &(job){ { o, o2 }, { w, w }, false }, LS_STATE, "replicas did not meet",
-                "ls_minimize of optimizer");
+        assert_null(run(s, minimize_one, &(job){ { o, o2 }, { w, w }, false }));
+        int first = 0, second = 0;
+        const char *of = strstr(ls_error_text(), "replica 0 came to");
+        assert_non_null(of);
+        assert_int_equal(sscanf(of,
+                                "replica 0 came to ls_minimize of optimizer %d; "
+                                "replica 1 came to ls_minimize of optimizer %d",
+                                &first, &second),
+                         2);
+        assert_true(first > 0 && first < 100 && second == first + 1); /* counted by themselves */
+        said(LS_STATE, "replicas did not meet", NULL);
         assert_true(copy_of(w, 0) == 1 && copy_of(u, 0) == 1);
         assert_int_equal(ls_iterations(o), 0);
         runs(s, minimize_one, &(job){ { o, o }, { w, w }, false });
@@ -241,6 +250,47 @@ static void what_replicas_cannot_train(void **state)
     ls_strategy_free(two);
 }
 
+static ls_value *set_rate(ls_value *arguments, void *user)
+{
+    (void)arguments;
+    ls_set_rate(user, 0.5);
+    return none();
+}
+
+static ls_value *set_rate_once(ls_strategy *s, ls_value *arguments, void *user)
+{
+    (void)s;
+    return set_rate(arguments, user);
+}
+
+static ls_value *meet_to_set_rate(ls_value *arguments, void *user)
+{
+    return ls_merge_call(ls_get_replica_context(), set_rate_once, user, arguments);
+}
+
+static void the_rate_is_set_for_all_replicas_or_by_none(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(2), *alone = replicas(1);
+    LS_FRAME {
+        ls_optimizer *o = ls_sgd(LS_SGD(.rate = 0.1));
+        for (int twice = 0; twice < 2; twice++) {
+            assert_null(run(s, set_rate, o));
+            said(LS_STATE, "ls_set_rate: called by replica 0 of 2, for all of them",
+                 "set it between steps, or in a merge function");
+            assert_true(ls_rate(o) == 0.1);
+        }
+        runs(s, meet_to_set_rate, o);
+        assert_true(ls_rate(o) == 0.5);
+        assert_int_equal(ls_set_rate(o, 0.1), LS_OK);
+        runs(alone, set_rate, o);
+        assert_true(ls_rate(o) == 0.5);
+        ls_optimizer_free(o);
+    }
+    ls_strategy_free(s);
+    ls_strategy_free(alone);
+}
+
 static void a_gradient_that_all_share_counts_for_each(void **state)
 {
     (void)state;
@@ -253,8 +303,8 @@ static void a_gradient_that_all_share_counts_for_each(void **state)
         assert_true(copy_of(w, 0) == -9);
         /* In cross-replica context there is one gradient. */
         ls_tensor *g = number(1);
-        LS_SCOPE(s)
-        assert_int_equal(ls_apply_gradients(o, 1, &g, &w), LS_OK);
+        LS_SCOPE (s)
+            assert_int_equal(ls_apply_gradients(o, 1, &g, &w), LS_OK);
         assert_true(copy_of(w, 0) == -10);
         ls_variable_free(w);
         ls_optimizer_free(o);
@@ -265,9 +315,12 @@ static void a_gradient_that_all_share_counts_for_each(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(gradients_add_up_in_the_order_of_the_tree), BOTH(a_step_that_fails_did_not_happen),
-        BOTH(sparse_gradients_of_all_replicas),          BOTH(what_replicas_cannot_train),
+        BOTH(gradients_add_up_in_the_order_of_the_tree),
+        BOTH(a_step_that_fails_did_not_happen),
+        BOTH(sparse_gradients_of_all_replicas),
+        BOTH(what_replicas_cannot_train),
         BOTH(a_gradient_that_all_share_counts_for_each),
+        BOTH(the_rate_is_set_for_all_replicas_or_by_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

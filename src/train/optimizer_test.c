@@ -220,6 +220,8 @@ static void options(void **state)
     ls_optimizer_free(o);
     assert_int_equal(ls_set_rate(NULL, 1), LS_INVALID);
     failed(LS_INVALID);
+    ls_sgd_init(NULL);
+    ls_adam_init(NULL);
 }
 
 /* ---- minimize -------------------------------------------------------------------- */

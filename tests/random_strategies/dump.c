@@ -3,11 +3,12 @@
  */
 #include "random_strategies/program.h"
 
-static const char *const codes[] = { "arith",    "unary",     "cast",        "const",  "sum_all",
-                                     "draw",     "read",      "write",       "bad",    "all_reduce",
-                                     "gradient", "merge",     "fuse",        "who",    "tag",
-                                     "reduce",   "reduce_to", "batch",       "mirror", "gather",
-                                     "select",   "local",     "write_value", "update", "run" };
+static const char *const codes[] = { "arith",    "unary",  "cast",      "const",       "sum_all",
+                                     "draw",     "read",   "write",     "bad",         "all_reduce",
+                                     "gradient", "loss",   "merge",     "fuse",        "who",
+                                     "tag",      "reduce", "reduce_to", "batch",       "mirror",
+                                     "gather",   "select", "local",     "write_value", "update",
+                                     "run" };
 
 static const char *const wrongs[] = { "",         "fails",      "unread",      "handled",
                                       "null",     "skips",      "other merge", "other shape",

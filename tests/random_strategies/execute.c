@@ -51,11 +51,11 @@ static void print_leaf(rs_log *log, ls_value *leaf)
     }
     ls_spread spread = ls_spread_of(leaf);
     if (ls_components(leaf) == 1) /* mirrored on one replica is the same thing */
-        spread = LS_PLAIN, leaf = ls_select(leaf, 0);
+        spread = LS_SPREAD_PLAIN, leaf = ls_select(leaf, 0);
     rs_print(log, "%s", spreads[spread]);
-    for (int i = 0; i < (spread == LS_PLAIN ? 1 : ls_components(leaf)); i++) {
+    for (int i = 0; i < (spread == LS_SPREAD_PLAIN ? 1 : ls_components(leaf)); i++) {
         rs_print(log, " ");
-        print_tensor(log, ls_leaf_tensor(spread == LS_PLAIN ? leaf : ls_select(leaf, i)));
+        print_tensor(log, ls_leaf_tensor(spread == LS_SPREAD_PLAIN ? leaf : ls_select(leaf, i)));
     }
 }
 
@@ -168,7 +168,8 @@ static ls_value *arguments(const rs_world *w, int run)
                 elements[k] = rs_argument(w->p, run, leaves[i], replica, (int)k);
             parts[replica] = ls_leaf(rs_tensor(&r->type, elements));
         }
-        regs[leaves[i]] = r->spread == LS_PLAIN ? parts[0] : ls_per_replica(w->strategy, parts);
+        regs[leaves[i]] =
+            r->spread == LS_SPREAD_PLAIN ? parts[0] : ls_per_replica(w->strategy, parts);
     }
     return rs_pack(w, body->arguments, regs);
 }
@@ -213,7 +214,7 @@ static void print_uses(rs_log *log, const rs_world *w, const rs_nest *nest, ls_v
     rs_unpack(nest, results, regs);
     for (int i = 0; i < n && i < 2; i++) {
         ls_value *leaf = leaves[i] >= 0 ? regs[leaves[i]] : NULL;
-        if (!leaf || ls_spread_of(leaf) != LS_PER_REPLICA)
+        if (!leaf || ls_spread_of(leaf) != LS_SPREAD_PER_REPLICA)
             continue;
         rs_print(log, "  sum ");
         print_tensor(log, ls_reduce(w->strategy, LS_SUM, leaf, LS_NO_AXIS));

@@ -54,7 +54,7 @@ static ls_value *update(here *h, const rs_op *op)
 static ls_value *zeros(const here *h, int reg)
 {
     const rs_register *r = &h->body->registers[reg];
-    if (r->spread == LS_PLAIN)
+    if (r->spread == LS_SPREAD_PLAIN)
         return ls_leaf(rs_zeros(&r->type));
     ls_value *parts[RS_REPLICAS];
     for (int i = 0; i < h->w->p->replicas; i++)

@@ -249,6 +249,28 @@ static ls_tensor *gradient(here *h, const rs_op *op)
     return dx;
 }
 
+/* Half of the likelihood each: what was rounded on the way is rounded back. */
+static ls_tensor *loss(here *h, const rs_op *op)
+{
+    ls_tensor *x = ls_leaf_tensor(h->regs[op->a]), *count = ls_leaf_tensor(h->regs[op->b]);
+    int32_t labels[8];
+    int64_t n = op->type.dims[0];
+    for (int i = 0; i < n; i++)
+        labels[i] = (i + h->id) % 2;
+    ls_tape *tape = ls_tape_open();
+    ls_tensor *logits = ls_mul(ls_reshape(x, LS_DIMS(n, 1)), ls_ones(LS_F32, LS_DIMS(1, 2)));
+    ls_tensor *rows = ls_sparse_softmax_xent(logits, ls_from(LS_I32, LS_DIMS(n), labels));
+    ls_tensor *sum = ls_sum(rows, LS_ALL_AXES, false);
+    bool through = op->which == RS_LOSS_THROUGH;
+    ls_tensor *brought = !sum || !count ? NULL : through ? sum : count;
+    ls_value *met = ls_all_reduce(h->replica, LS_SUM, ls_leaf(brought));
+    ls_tensor *all = met ? ls_leaf_tensor(met) : NULL;
+    ls_tensor *y = through ? ls_mul(all, count) : ls_mul(sum, all);
+    ls_tensor *dx = ls_gradient(tape, y, logits);
+    ls_tape_close(tape);
+    return ls_floor(ls_shift(ls_scale(dx, 2), 0.5));
+}
+
 /* Written to a variable, so that nobody leaves the division out. */
 static ls_tensor *fuse(here *h, const rs_op *op)
 {
@@ -287,6 +309,9 @@ static void do_op(here *h, const rs_op *op)
         break;
     case RS_GRADIENT:
         *dst = ls_leaf(gradient(h, op));
+        break;
+    case RS_LOSS:
+        *dst = ls_leaf(loss(h, op));
         break;
     default:
         *dst = ls_leaf(fuse(h, op));

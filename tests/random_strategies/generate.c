@@ -67,7 +67,7 @@ static void maths(rs_maker *m, rs_body *body)
     if (which == RS_MUL && r.most * q.most > 1e6)
         which = RS_SUB;
     double most = which == RS_MUL ? r.most * q.most : r.most + q.most;
-    rs_op *op = rs_op_to(body, RS_ARITH, r.type, r.rough || q.rough, most, LS_PER_REPLICA);
+    rs_op *op = rs_op_to(body, RS_ARITH, r.type, r.rough || q.rough, most, LS_SPREAD_PER_REPLICA);
     op->which = which;
     op->a = a;
     op->b = b;
@@ -87,7 +87,7 @@ static void one_input(rs_maker *m, rs_body *body)
     if (which > RS_UNARIES && !r.rough) {
         rs_type type = { r.type.dtype, 0, { 0, 0 } };
         rs_op *op = rs_op_to(body, RS_SUM_ALL, type, false, r.most * (double)rs_count(&r.type),
-                             LS_PER_REPLICA);
+                             LS_SPREAD_PER_REPLICA);
         op->a = a;
         rs_bounded(body, op->dst, 0);
         return;
@@ -95,7 +95,7 @@ static void one_input(rs_maker *m, rs_body *body)
     which = which > RS_UNARIES ? RS_NEG : which;
     double k = which == RS_CLIP ? 20 : (double)rs_draw(m, 7) - 3;
     double most = which == RS_SCALE ? r.most * 3 : which == RS_SHIFT ? r.most + 3 : r.most;
-    rs_op *op = rs_op_to(body, RS_UNARY, r.type, r.rough, most, LS_PER_REPLICA);
+    rs_op *op = rs_op_to(body, RS_UNARY, r.type, r.rough, most, LS_SPREAD_PER_REPLICA);
     op->which = which;
     op->a = a;
     op->k = k;
@@ -106,15 +106,15 @@ static void draws(rs_maker *m, rs_body *body)
 {
     rs_type type = rs_some_type(m);
     type.dtype = rs_draw(m, 2) ? LS_F32 : LS_I32;
-    rs_op_to(body, RS_DRAW, type, false, 1000, LS_PER_REPLICA);
-    m->p->traceable = m->p->traceable && body->depth == 0;
+    rs_op_to(body, RS_DRAW, type, false, 1000, LS_SPREAD_PER_REPLICA);
+    m->p->traceable = m->p->traceable && (body->depth == 0 || m->p->replicas == 1);
 }
 
 static void reads(rs_maker *m, rs_body *body)
 {
     int v = (int)rs_draw(m, (uint64_t)m->p->n_variables - 1);
     const rs_variable *var = &m->p->variables[v];
-    rs_op *op = rs_op_to(body, RS_READ, var->type, var->rough, 1 << 18, LS_PER_REPLICA);
+    rs_op *op = rs_op_to(body, RS_READ, var->type, var->rough, 1 << 18, LS_SPREAD_PER_REPLICA);
     op->variable = v;
 }
 
@@ -129,7 +129,7 @@ static int to_write(rs_maker *m, rs_body *body, const rs_variable *v)
         rs_type as = r->type;
         as.dtype = v->type.dtype;
         if (!rs_same_type(&as, &v->type) || (r->rough && !v->rough) ||
-            (refuses_plain && r->spread == LS_PLAIN && r->type.dtype == v->type.dtype))
+            (refuses_plain && r->spread == LS_SPREAD_PLAIN && r->type.dtype == v->type.dtype))
             continue;
         return rs_bounded(body, rs_cast(body, a, v->type.dtype), 50);
     }
@@ -145,12 +145,29 @@ static void writes(rs_maker *m, rs_body *body)
         if (m->faulty || rs_draw(m, 8))
             return;
         m->faulty = true; /* LS_INVALID on every replica */
+        m->p->traceable = m->p->traceable && !m->handled;
     }
     int a = to_write(m, body, v);
     rs_op *op = rs_op_new(body, RS_WRITE);
     op->variable = i;
     op->which = (int)rs_draw(m, RS_WRITES);
     op->a = a;
+}
+
+/* One replica goes on drawing in runs inside of its step, also when traced: seen in a variable. */
+static void draws_to_see(rs_maker *m, rs_body *body)
+{
+    int i = (int)rs_draw(m, (uint64_t)m->p->n_variables - 1);
+    const rs_variable *v = &m->p->variables[i];
+    bool refused = v->synchronization == LS_SYNC_ON_WRITE && v->aggregation == LS_AGGREGATE_NONE &&
+                   !v->local_writes;
+    if (refused || (v->type.dtype != LS_F32 && v->type.dtype != LS_I32))
+        return;
+    int drawn = rs_op_to(body, RS_DRAW, v->type, false, 1000, LS_SPREAD_PER_REPLICA)->dst;
+    rs_op *op = rs_op_new(body, RS_WRITE);
+    op->variable = i;
+    op->which = RS_ASSIGN;
+    op->a = drawn;
 }
 
 static void all_reduces(rs_maker *m, rs_body *body)
@@ -166,7 +183,7 @@ static void all_reduces(rs_maker *m, rs_body *body)
         rs_register r = body->registers[regs[i]];
         bool mean = which == LS_MEAN;
         regs[i] = rs_register_new(body, mean ? rs_mean_type(r.type) : r.type, r.rough || mean,
-                                  r.most * 8, LS_PER_REPLICA);
+                                  r.most * 8, LS_SPREAD_PER_REPLICA);
     }
     op->out = rs_renumbered(m, op->in, regs);
     for (int i = 0; i < n; i++)
@@ -180,10 +197,34 @@ static void gradients(rs_maker *m, rs_body *body)
     if (!ls_dtype_is_float(r.type.dtype))
         return;
     int which = rs_draw(m, 2) ? LS_SUM : LS_MEAN;
-    rs_op *op = rs_op_to(body, RS_GRADIENT, r.type, which == LS_MEAN, 8 * 8 * 3, LS_PER_REPLICA);
+    rs_op *op =
+        rs_op_to(body, RS_GRADIENT, r.type, which == LS_MEAN, 8 * 8 * 3, LS_SPREAD_PER_REPLICA);
     op->which = which;
     op->a = a;
     op->k = 1 + (double)rs_draw(m, 3);
+}
+
+/* A loss of two classes that are equally likely, for every element of a register. */
+static void losses(rs_maker *m, rs_body *body)
+{
+    int a = any(m, body), b = any(m, body);
+    int64_t rows = rs_count(&body->registers[a].type);
+    rs_register count = body->registers[b];
+    if (rows < 1 || rows > 8 || count.rough)
+        return;
+    a = rs_cast(body, rs_bounded(body, a, 0), LS_F32);
+    b = rs_cast(body, rs_bounded(body, b, 50), LS_F32);
+    if (count.type.rank > 0) {
+        rs_op *sum = rs_op_to(body, RS_SUM_ALL, (rs_type){ LS_F32, 0, { 0, 0 } }, false,
+                              50 * (double)rs_count(&count.type), LS_SPREAD_PER_REPLICA);
+        sum->a = b;
+        b = sum->dst;
+    }
+    rs_op *op = rs_op_to(body, RS_LOSS, (rs_type){ LS_F32, 2, { rows, 2 } }, false,
+                         8 * body->registers[b].most, LS_SPREAD_PER_REPLICA);
+    op->which = (int)rs_draw(m, RS_LOSSES);
+    op->a = a;
+    op->b = b;
 }
 
 /* Makes the arguments of `callee` out of some registers of `body`, and gives the nest. */
@@ -194,7 +235,7 @@ rs_nest *rs_call_with(rs_maker *m, rs_body *body, rs_body *callee, int count, co
     for (int i = 0; i < count; i++) {
         rs_register r = body->registers[regs[i]];
         if (!callee->cross)
-            r.spread = r.spread == LS_PLAIN ? LS_PLAIN : LS_PER_REPLICA;
+            r.spread = r.spread == LS_SPREAD_PLAIN ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA;
         to[i + 1] = rs_register_new(callee, r.type, r.rough, r.most, r.spread);
     }
     callee->arguments = rs_renumbered(m, in, to);
@@ -208,7 +249,7 @@ rs_nest *rs_return_to(rs_maker *m, rs_body *body, const rs_body *callee)
     int n = rs_leaves(callee->results, regs);
     for (int i = 0; i < n; i++) {
         rs_register r = callee->registers[regs[i]];
-        r.spread = r.spread == LS_PLAIN ? LS_PLAIN : LS_PER_REPLICA;
+        r.spread = r.spread == LS_SPREAD_PLAIN ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA;
         regs[i] = rs_register_new(body, r.type, r.rough, r.most, r.spread);
     }
     return rs_renumbered(m, callee->results, regs);
@@ -234,7 +275,7 @@ static void fuses(rs_maker *m, rs_body *body)
         return;
     int a = any(m, body);
     rs_register r = body->registers[a];
-    rs_op *op = rs_op_to(body, RS_FUSE, r.type, r.rough, r.most, LS_PER_REPLICA);
+    rs_op *op = rs_op_to(body, RS_FUSE, r.type, r.rough, r.most, LS_SPREAD_PER_REPLICA);
     op->which = m->fuses++;
     op->a = a;
     if (m->handled)
@@ -245,8 +286,8 @@ static void fuses(rs_maker *m, rs_body *body)
 
 void rs_place_bad(rs_maker *m, rs_body *body)
 {
-    rs_op *op =
-        rs_op_to(body, RS_BAD, rs_some_type(m), false, 0, body->cross ? LS_PLAIN : LS_PER_REPLICA);
+    rs_op *op = rs_op_to(body, RS_BAD, rs_some_type(m), false, 0,
+                         body->cross ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA);
     op->fault.wrong = rs_draw(m, 2) ? RS_HANDLED : RS_RIGHT;
     op->fault.who = (unsigned)rs_draw(m, 256);
 }
@@ -272,14 +313,16 @@ bool rs_full(const rs_body *body)
 void rs_fill_replica(rs_maker *m, rs_body *body)
 {
     static void (*const actions[])(rs_maker *, rs_body *) = {
-        maths,  maths,       one_input,   one_input, draws, reads,        reads,  writes, writes,
-        writes, all_reduces, all_reduces, gradients, fuses, rs_place_bad, merges, merges
+        maths,  maths,       one_input,   one_input, draws,  reads, reads,        writes, writes,
+        writes, all_reduces, all_reduces, gradients, losses, fuses, rs_place_bad, merges, merges
     };
     int n = body->depth == 0 ? 3 + (int)rs_draw(m, 7) : 1 + (int)rs_draw(m, 4);
     body->stubborn = rs_draw(m, 4) == 0 && m->p->replicas > 1;
     for (int i = 0; i < n && !rs_full(body); i++) {
-        uint64_t k = rs_draw(m, body->depth < RS_DEPTH ? 17 : 15);
+        uint64_t k = rs_draw(m, body->depth < RS_DEPTH ? 18 : 16);
         actions[k](m, body);
     }
+    if (m->p->replicas == 1 && body->depth && !rs_full(body))
+        draws_to_see(m, body);
     rs_choose_results(m, body);
 }

@@ -9,7 +9,8 @@ static int one(rs_maker *m, const rs_body *body, bool plain)
 {
     int found = -1, seen = 0;
     for (int i = 1; i < body->n_registers; i++)
-        if ((body->registers[i].spread == LS_PLAIN) == plain && rs_draw(m, (uint64_t)++seen) == 0)
+        if ((body->registers[i].spread == LS_SPREAD_PLAIN) == plain &&
+            rs_draw(m, (uint64_t)++seen) == 0)
             found = i;
     return found;
 }
@@ -18,7 +19,7 @@ static int per_replica(rs_maker *m, const rs_body *body)
 {
     int found = -1, seen = 0;
     for (int i = 1; i < body->n_registers; i++)
-        if (body->registers[i].spread == LS_PER_REPLICA && rs_draw(m, (uint64_t)++seen) == 0)
+        if (body->registers[i].spread == LS_SPREAD_PER_REPLICA && rs_draw(m, (uint64_t)++seen) == 0)
             found = i;
     return found;
 }
@@ -39,12 +40,13 @@ static void maths(rs_maker *m, rs_body *body)
     rs_register r = body->registers[a];
     int b = a;
     for (int i = 1; i < body->n_registers; i++)
-        if (body->registers[i].spread == LS_PLAIN && rs_draw(m, 2) &&
+        if (body->registers[i].spread == LS_SPREAD_PLAIN && rs_draw(m, 2) &&
             rs_same_type(&body->registers[i].type, &r.type))
             b = i;
     b = rs_bounded(body, b, 0);
     rs_register q = body->registers[b];
-    rs_op *op = rs_op_to(body, RS_ARITH, r.type, r.rough || q.rough, r.most + q.most, LS_PLAIN);
+    rs_op *op =
+        rs_op_to(body, RS_ARITH, r.type, r.rough || q.rough, r.most + q.most, LS_SPREAD_PLAIN);
     op->which = rs_draw(m, 2) ? RS_ADD : RS_SUB;
     op->a = a;
     op->b = b;
@@ -58,7 +60,7 @@ static void looks(rs_maker *m, rs_body *body)
     int a = one(m, body, rs_draw(m, 4) == 0);
     if (!who && (a < 0 || m->p->replicas == 1))
         return;
-    rs_op *op = rs_op_to(body, who ? RS_WHO : RS_TAG, number, false, 8, LS_PLAIN);
+    rs_op *op = rs_op_to(body, who ? RS_WHO : RS_TAG, number, false, 8, LS_SPREAD_PLAIN);
     op->a = a;
 }
 
@@ -66,22 +68,23 @@ static void draws(rs_maker *m, rs_body *body)
 {
     rs_type type = rs_some_type(m);
     type.dtype = LS_I32;
-    rs_op_to(body, RS_DRAW, type, false, 1000, LS_PLAIN);
-    m->p->traceable = m->p->traceable && (body->depth == 0 || !body->arguments);
+    rs_op_to(body, RS_DRAW, type, false, 1000, LS_SPREAD_PLAIN);
+    m->p->traceable =
+        m->p->traceable && (body->depth == 0 || !body->arguments || m->p->replicas == 1);
 }
 
 /* What reducing register `a` gives. */
 static rs_register reduced(const rs_register *r, int which)
 {
-    bool mean = which == LS_MEAN && r->spread == LS_PER_REPLICA;
+    bool mean = which == LS_MEAN && r->spread == LS_SPREAD_PER_REPLICA;
     return (rs_register){ mean ? rs_mean_type(r->type) : r->type, r->rough || mean,
-                          which == LS_SUM ? r->most * 8 : r->most, LS_PLAIN };
+                          which == LS_SUM ? r->most * 8 : r->most, LS_SPREAD_PLAIN };
 }
 
 static int some_reduction(rs_maker *m, const rs_register *r)
 {
     static const int ops[] = { LS_SUM, LS_MEAN, LS_SUM, LS_MEAN, LS_ONLY_FIRST };
-    int op = r->spread == LS_PER_REPLICA ? ops[rs_draw(m, 5)] : LS_MEAN;
+    int op = r->spread == LS_SPREAD_PER_REPLICA ? ops[rs_draw(m, 5)] : LS_MEAN;
     /* One replica's value is plain, and its own mean: not f64. */
     return op == LS_MEAN && m->p->replicas == 1 && ls_dtype_is_integer(r->type.dtype) ? LS_SUM : op;
 }
@@ -92,18 +95,18 @@ static void reduces(rs_maker *m, rs_body *body)
     if (a < 0 || body->registers[a].most > 1e6)
         return;
     rs_register r = body->registers[a];
-    if (r.spread != LS_PER_REPLICA && !ls_dtype_is_float(r.type.dtype))
+    if (r.spread != LS_SPREAD_PER_REPLICA && !ls_dtype_is_float(r.type.dtype))
         return;
     int which = some_reduction(m, &r), axis = LS_NO_AXIS;
     rs_register to = reduced(&r, which);
-    if (r.type.rank > 0 && !r.rough && r.spread == LS_PER_REPLICA && which != LS_ONLY_FIRST &&
-        rs_count(&r.type) && rs_draw(m, 2)) {
+    if (r.type.rank > 0 && !r.rough && r.spread == LS_SPREAD_PER_REPLICA &&
+        which != LS_ONLY_FIRST && rs_count(&r.type) && rs_draw(m, 2)) {
         axis = (int)rs_draw(m, (uint64_t)r.type.rank);
         to.type.dims[0] = to.type.dims[axis == 0 ? 1 : 0];
         to.type.rank--;
         to.most *= 3;
     }
-    rs_op *op = rs_op_to(body, RS_REDUCE, to.type, to.rough, to.most, LS_PLAIN);
+    rs_op *op = rs_op_to(body, RS_REDUCE, to.type, to.rough, to.most, LS_SPREAD_PLAIN);
     op->which = which;
     op->a = a;
     op->b = axis != LS_NO_AXIS && rs_draw(m, 2) ? axis - r.type.rank : axis;
@@ -119,8 +122,8 @@ static ls_spread destination(rs_maker *m, const rs_body *body, rs_op *op)
     if (op->to == RS_TO_VALUE && op->b < 0)
         op->to = RS_TO_VARIABLE;
     bool plain = op->to == RS_TO_DEVICE ||
-                 (op->to == RS_TO_VALUE && body->registers[op->b].spread == LS_PLAIN);
-    return plain ? LS_PLAIN : LS_MIRRORED;
+                 (op->to == RS_TO_VALUE && body->registers[op->b].spread == LS_SPREAD_PLAIN);
+    return plain ? LS_SPREAD_PLAIN : LS_SPREAD_MIRRORED;
 }
 
 static void reduces_to(rs_maker *m, rs_body *body)
@@ -174,12 +177,12 @@ static void takes_apart(rs_maker *m, rs_body *body)
         return;
     rs_register r = body->registers[a];
     rs_code code = rs_draw(m, 2) ? RS_SELECT : RS_LOCAL;
-    if (r.spread == LS_PER_REPLICA && r.type.rank > 0 && rs_count(&r.type) * v <= 48)
+    if (r.spread == LS_SPREAD_PER_REPLICA && r.type.rank > 0 && rs_count(&r.type) * v <= 48)
         code = rs_draw(m, 3) ? RS_GATHER : code;
     int axis = (int)rs_draw(m, (uint64_t)(r.type.rank ? r.type.rank : 1));
     if (code == RS_GATHER)
         r.type.dims[axis] *= v;
-    rs_op *op = rs_op_to(body, code, r.type, r.rough, r.most, LS_PLAIN);
+    rs_op *op = rs_op_to(body, code, r.type, r.rough, r.most, LS_SPREAD_PLAIN);
     op->a = a;
     op->b = code == RS_GATHER ? axis : (int)rs_draw(m, (uint64_t)v);
 }
@@ -191,7 +194,8 @@ static void reads(rs_maker *m, rs_body *body)
     bool combined = v->synchronization == LS_SYNC_ON_READ;
     if (combined && v->aggregation == LS_AGGREGATE_NONE)
         return;
-    rs_op *op = rs_op_to(body, RS_READ, v->type, v->rough, 1 << (combined ? 21 : 18), LS_PLAIN);
+    rs_op *op =
+        rs_op_to(body, RS_READ, v->type, v->rough, 1 << (combined ? 21 : 18), LS_SPREAD_PLAIN);
     op->variable = i;
     op->which = (int)rs_draw(m, 2);
     rs_bounded(body, op->dst, 0);
@@ -202,9 +206,10 @@ static int to_write(rs_maker *m, rs_body *body, const rs_variable *v, bool plain
 {
     for (int i = 1; i < body->n_registers; i++) {
         rs_register *r = &body->registers[i];
-        bool fits = r->spread == LS_PLAIN || (r->spread == LS_MIRRORED && !plain && r->most <= 500);
+        bool fits = r->spread == LS_SPREAD_PLAIN ||
+                    (r->spread == LS_SPREAD_MIRRORED && !plain && r->most <= 500);
         if (fits && rs_same_type(&r->type, &v->type) && (v->rough || !r->rough) && rs_draw(m, 3))
-            return r->spread == LS_PLAIN ? rs_bounded(body, i, 50) : i;
+            return r->spread == LS_SPREAD_PLAIN ? rs_bounded(body, i, 50) : i;
     }
     return rs_constant(m, body, v->type, (double)rs_draw(m, 9) - 4, 0);
 }
@@ -221,7 +226,7 @@ static void writes(rs_maker *m, rs_body *body)
         a = to_write(m, body, v, on_read || !as_value);
     }
     as_value = as_value && which == RS_ASSIGN;
-    if (!as_value && body->registers[a].spread != LS_PLAIN)
+    if (!as_value && body->registers[a].spread != LS_SPREAD_PLAIN)
         a = rs_constant(m, body, v->type, 2, 0);
     rs_op *op = rs_op_new(body, as_value ? RS_WRITE_VALUE : RS_WRITE);
     op->variable = i;
@@ -235,8 +240,8 @@ static void updates(rs_maker *m, rs_body *body)
     const rs_variable *v = &m->p->variables[i];
     int a = to_write(m, body, v, false);
     bool group = rs_draw(m, 2);
-    rs_op *op =
-        rs_op_to(body, RS_UPDATE, v->type, v->rough, 1 << 18, group ? LS_MIRRORED : LS_PLAIN);
+    rs_op *op = rs_op_to(body, RS_UPDATE, v->type, v->rough, 1 << 18,
+                         group ? LS_SPREAD_MIRRORED : LS_SPREAD_PLAIN);
     op->variable = i;
     op->which = (int)rs_draw(m, RS_WRITES);
     op->a = a;

@@ -12,6 +12,7 @@
 typedef struct site {
     rs_body *body;
     rs_op *op;
+    bool handled; /* somebody reads the failure of a run around it */
 } site;
 
 enum { SITES = 256 };
@@ -23,16 +24,16 @@ static bool is_meeting(const rs_program *p, const rs_op *op)
            (op->code == RS_WRITE && v->synchronization == LS_SYNC_ON_WRITE && !v->local_writes);
 }
 
-static int collect(const rs_program *p, rs_body *body, site *sites, int n)
+static int collect(const rs_program *p, rs_body *body, bool handled, site *sites, int n)
 {
     for (int i = 0; i < body->n_ops && n < SITES - 2; i++) {
         rs_op *op = &body->ops[i];
         if (op->code == RS_BAD || (!body->cross && is_meeting(p, op)))
-            sites[n++] = (site){ body, op };
+            sites[n++] = (site){ body, op, handled };
         if (op->body)
-            n = collect(p, op->body, sites, n);
+            n = collect(p, op->body, handled || op->handled, sites, n);
     }
-    sites[n++] = (site){ body, NULL };
+    sites[n++] = (site){ body, NULL, handled };
     return n;
 }
 
@@ -85,6 +86,8 @@ static bool place(rs_maker *m, const site *s, rs_wrong wrong)
     }
     if (alone && wrong >= RS_SKIPS && wrong <= RS_OTHER_STRUCTURE)
         return false;
+    if (s->handled)
+        m->p->traceable = false;
     if (s->op)
         s->op->fault = fault;
     else
@@ -95,7 +98,7 @@ static bool place(rs_maker *m, const site *s, rs_wrong wrong)
 static bool make_mistake(rs_maker *m, rs_body *function)
 {
     site sites[SITES];
-    int n = collect(m->p, function, sites, 0);
+    int n = collect(m->p, function, false, sites, 0);
     for (int tries = 0; tries < 40; tries++) {
         rs_wrong wrong = 1 + (rs_wrong)rs_draw(m, RS_WRONGS - 1);
         const site *s = &sites[rs_draw(m, (uint64_t)n)];
@@ -126,7 +129,7 @@ static made make_function(rs_maker *m, int f)
         bool rough = ls_dtype_is_float(type.dtype) && rs_draw(m, 4) == 0;
         bool plain = rs_draw(m, 3) == 0;
         regs[i] = rs_register_new(body, type, rough, rough ? 33554432 : 9,
-                                  plain ? LS_PLAIN : LS_PER_REPLICA);
+                                  plain ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA);
     }
     body->arguments = rs_with_fuses(m, rs_nest_of(m, n, regs));
     m->faulty = false;
@@ -157,13 +160,13 @@ static void make_runs(rs_maker *m, const made *functions)
         if (f->handled_fuses >> r->fuse & 1)
             p->traceable = false;
         if (f->nested_fuses >> r->fuse & 1)
-            p->anonymous = true;
+            p->fails_nested = true;
     }
 }
 
 rs_program *rs_make(uint64_t seed)
 {
-    static const int replicas[] = { 1, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 8 };
+    static const int replicas[] = { 1, 1, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 8 };
     rs_program *p = calloc(1, sizeof *p);
     if (!p)
         abort();

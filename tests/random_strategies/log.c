@@ -69,8 +69,6 @@ static bool same_token(const char *a, size_t n, const char *b, size_t m, rs_how 
 {
     if (n == m && !memcmp(a, b, n))
         return true;
-    if (how == RS_ANONYMOUSLY && m == 1 && *b == '-')
-        return true;
     return how && ((n == 1 && *a == '?') || same_number(a, n, b, m));
 }
 

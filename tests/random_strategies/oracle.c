@@ -155,12 +155,12 @@ const or_tensor *or_sum_axis(oracle *o, const or_tensor *t, int axis)
 
 or_leaf or_plain(const or_tensor *t)
 {
-    return (or_leaf){ LS_PLAIN, { t } };
+    return (or_leaf){ LS_SPREAD_PLAIN, { t } };
 }
 
 or_leaf or_mirrored(const oracle *o, const or_tensor *t)
 {
-    or_leaf leaf = { LS_MIRRORED, { NULL } };
+    or_leaf leaf = { LS_SPREAD_MIRRORED, { NULL } };
     for (int r = 0; r < o->v; r++)
         leaf.parts[r] = t;
     return leaf;
@@ -169,18 +169,18 @@ or_leaf or_mirrored(const oracle *o, const or_tensor *t)
 /* Plain: the same tensor for all. Mirrored: each has its own, although with equal contents. */
 const or_tensor *or_component(oracle *o, const or_leaf *leaf, int replica)
 {
-    return leaf->spread == LS_PLAIN      ? leaf->parts[0]
-           : leaf->spread == LS_MIRRORED ? or_copy(o, leaf->parts[replica])
-                                         : leaf->parts[replica];
+    return leaf->spread == LS_SPREAD_PLAIN      ? leaf->parts[0]
+           : leaf->spread == LS_SPREAD_MIRRORED ? or_copy(o, leaf->parts[replica])
+                                                : leaf->parts[replica];
 }
 
 or_leaf or_grouped(const oracle *o, const or_tensor *const *parts)
 {
-    or_leaf leaf = { LS_PLAIN, { parts[0] } };
+    or_leaf leaf = { LS_SPREAD_PLAIN, { parts[0] } };
     for (int r = 1; r < o->v; r++) {
         leaf.parts[r] = parts[r];
         if (parts[r] != parts[0])
-            leaf.spread = LS_PER_REPLICA;
+            leaf.spread = LS_SPREAD_PER_REPLICA;
     }
     return leaf;
 }

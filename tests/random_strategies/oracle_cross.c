@@ -24,13 +24,13 @@ static void fails(here *h, int status, int who)
 static or_leaf none(here *h, ls_status status)
 {
     fails(h, status, OR_NOBODY);
-    return (or_leaf){ LS_PLAIN, { NULL } };
+    return (or_leaf){ LS_SPREAD_PLAIN, { NULL } };
 }
 
 static or_leaf reduce(here *h, const rs_op *op, const or_leaf *a)
 {
     oracle *o = h->o;
-    bool apart = a->spread == LS_PER_REPLICA || o->v == 1;
+    bool apart = a->spread == LS_SPREAD_PER_REPLICA || o->v == 1;
     if (!apart && op->which == LS_SUM)
         return none(h, LS_INVALID);
     if (!apart)
@@ -49,8 +49,8 @@ static or_leaf reduce(here *h, const rs_op *op, const or_leaf *a)
 /* The tensor where the operation says. */
 static or_leaf at_destination(here *h, const rs_op *op, or_leaf reduced)
 {
-    bool plain =
-        op->to == RS_TO_DEVICE || (op->to == RS_TO_VALUE && h->regs[op->b].spread == LS_PLAIN);
+    bool plain = op->to == RS_TO_DEVICE ||
+                 (op->to == RS_TO_VALUE && h->regs[op->b].spread == LS_SPREAD_PLAIN);
     return plain || !reduced.parts[0] ? reduced : or_mirrored(h->o, reduced.parts[0]);
 }
 
@@ -89,7 +89,7 @@ static void write(here *h, const rs_op *op, const or_leaf *a)
     oracle *o = h->o;
     const rs_variable *v = &o->p->variables[op->variable];
     bool shares = v->synchronization == LS_SYNC_ON_READ && v->aggregation == LS_AGGREGATE_SUM;
-    if (a->spread == LS_PER_REPLICA || (shares && op->which != RS_ASSIGN)) {
+    if (a->spread == LS_SPREAD_PER_REPLICA || (shares && op->which != RS_ASSIGN)) {
         fails(h, LS_INVALID, OR_NOBODY);
         return;
     }
@@ -105,8 +105,8 @@ static void write(here *h, const rs_op *op, const or_leaf *a)
 static or_leaf update(here *h, const rs_op *op, const or_leaf *a)
 {
     oracle *o = h->o;
-    or_leaf out = { LS_MIRRORED, { NULL } };
-    if (a->spread == LS_PER_REPLICA)
+    or_leaf out = { LS_SPREAD_MIRRORED, { NULL } };
+    if (a->spread == LS_SPREAD_PER_REPLICA)
         return none(h, LS_INVALID);
     for (int r = 0; r < o->v; r++) {
         const or_tensor **cell = &o->cells[op->variable][r];
@@ -137,11 +137,12 @@ static void run(here *h, const rs_op *op)
     for (int i = 0; i < n; i++) {
         const rs_register *r = &h->body->registers[to[i]];
         or_leaf *leaf = &h->regs[to[i]];
-        *leaf = out.status ? (or_leaf){ LS_PLAIN, { NULL } } : out.leaves[i];
+        *leaf = out.status ? (or_leaf){ LS_SPREAD_PLAIN, { NULL } } : out.leaves[i];
         for (int k = 0; handled && k < o->v; k++)
             leaf->parts[k] = or_full(o, &r->type, 0);
         if (handled)
-            leaf->spread = r->spread == LS_PLAIN || o->v == 1 ? LS_PLAIN : LS_PER_REPLICA;
+            leaf->spread =
+                r->spread == LS_SPREAD_PLAIN || o->v == 1 ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA;
     }
 }
 
@@ -175,7 +176,7 @@ static or_leaf one_op(here *h, const rs_op *op)
         return gather(h, op, a);
     case RS_SELECT:
     case RS_LOCAL:
-        return or_plain(a->parts[a->spread == LS_PLAIN ? 0 : op->b]);
+        return or_plain(a->parts[a->spread == LS_SPREAD_PLAIN ? 0 : op->b]);
     case RS_UPDATE:
         return update(h, op, a);
     default:

@@ -19,8 +19,8 @@ static void print_tensor(rs_log *log, const or_tensor *t)
 static void print_leaf(rs_log *log, const oracle *o, const or_leaf *leaf)
 {
     static const char *const spreads[] = { "?", "plain", "per-replica", "mirrored" };
-    rs_print(log, "%s", spreads[o->v == 1 ? LS_PLAIN : leaf->spread]);
-    for (int r = 0; r < (leaf->spread == LS_PLAIN ? 1 : o->v); r++) {
+    rs_print(log, "%s", spreads[o->v == 1 ? LS_SPREAD_PLAIN : leaf->spread]);
+    for (int r = 0; r < (leaf->spread == LS_SPREAD_PLAIN ? 1 : o->v); r++) {
         rs_print(log, " ");
         print_tensor(log, leaf->parts[r]);
     }
@@ -73,7 +73,7 @@ static void print_uses(rs_log *log, oracle *o, const rs_nest *nest, const or_lea
     int regs[OR_LEAVES], n = rs_leaves(nest, regs);
     for (int i = 0; i < n && i < 2; i++) {
         /* A register that is there twice is looked at twice. */
-        if (regs[i] < 0 || leaves[i].spread != LS_PER_REPLICA)
+        if (regs[i] < 0 || leaves[i].spread != LS_SPREAD_PER_REPLICA)
             continue;
         const or_tensor *const *parts = leaves[i].parts;
         rs_type type = parts[0]->type;
@@ -178,7 +178,7 @@ static void make_arguments(oracle *o, int run, or_leaf *leaves)
             or_tensor *t = or_new(o, &reg->type);
             for (int64_t k = 0; k < rs_count(&t->type); k++)
                 t->at[k] = or_rounded(t, rs_argument(o->p, run, regs[i], r, (int)k));
-            parts[r] = reg->spread == LS_PLAIN && r ? parts[0] : t;
+            parts[r] = reg->spread == LS_SPREAD_PLAIN && r ? parts[0] : t;
         }
         leaves[i] = or_grouped(o, parts);
     }

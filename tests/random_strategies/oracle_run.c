@@ -46,22 +46,12 @@ static or_outcome lowest(const running *run)
     return fine;
 }
 
-/* The same when `null` is the lowest replica that brought NULL to a meeting. One below it that has
- * an error it did not read, and brought a value, may be named too. */
-static or_outcome first_of(const running *run, int null)
-{
-    or_outcome out = lowest(run);
-    if (out.who != null && run->o->v > 1)
-        out.who = OR_ANY;
-    return out;
-}
-
 /* ---- meetings -------------------------------------------------------------------------------- */
 
 /* Whether the replicas meet as they should: all bring all of `regs`. */
 static or_outcome arrive(running *run, const rs_op *op, int n, const int *regs)
 {
-    int null = -1; /* the lowest that brings NULL */
+    bool null = false; /* somebody brings NULL */
     if (anybody(run, &op->fault, RS_SKIPS))
         return failure(OR_ANY, OR_ANY);
     for (int r = 0; r < run->o->v; r++) {
@@ -70,11 +60,10 @@ static or_outcome arrive(running *run, const rs_op *op, int n, const int *regs)
             mine |= !run->regs[r][regs[i]];
         if (mine)
             fails(run, r, LS_INVALID);
-        if (mine && null < 0)
-            null = r;
+        null |= mine;
     }
-    if (null >= 0)
-        return first_of(run, null);
+    if (null)
+        return lowest(run);
     if (anybody(run, &op->fault, RS_OTHER_MERGE) || anybody(run, &op->fault, RS_OTHER_REDUCE))
         return failure(OR_ANY, OR_ANY);
     if (anybody(run, &op->fault, RS_OTHER_SHAPE))
@@ -120,6 +109,25 @@ static or_outcome gradient(running *run, const rs_op *op)
     return fine;
 }
 
+/* Softmax less one at the label, of two equal classes, doubled: -1 there and 1 elsewhere. */
+static or_outcome loss(running *run, const rs_op *op)
+{
+    const or_tensor *parts[RS_REPLICAS];
+    or_outcome out = arrive(run, op, 2, (int[]){ op->a, op->b });
+    if (out.status)
+        return out;
+    parts_of(run, op->b, parts);
+    const or_tensor *count = or_reduce(run->o, LS_SUM, run->o->v, parts);
+    for (int r = 0; r < run->o->v; r++) {
+        or_tensor *dx = or_full(run->o, &op->type, count->at[0]);
+        dx->unknown = count->unknown;
+        for (int i = 0; i < op->type.dims[0]; i++)
+            dx->at[2 * i + (i + r) % 2] *= -1;
+        run->regs[r][op->dst] = dx;
+    }
+    return fine;
+}
+
 static or_outcome merge(running *run, const rs_op *op)
 {
     int from[OR_LEAVES], to[OR_LEAVES], n = rs_leaves(op->in, from);
@@ -150,7 +158,7 @@ static or_outcome meet_to_write(running *run, const rs_op *op)
     if (out.status)
         return out;
     parts_of(run, op->a, parts);
-    bool plain = or_grouped(o, parts).spread == LS_PLAIN;
+    bool plain = or_grouped(o, parts).spread == LS_SPREAD_PLAIN;
     if (v->aggregation == LS_AGGREGATE_SUM && plain && o->v > 1)
         return failure(LS_INVALID, OR_ANY);
     const or_tensor *value = parts[0];
@@ -233,6 +241,8 @@ static or_outcome one_op(running *run, const rs_op *op)
         return all_reduce(run, op);
     case RS_GRADIENT:
         return gradient(run, op);
+    case RS_LOSS:
+        return loss(run, op);
     case RS_MERGE:
         return merge(run, op);
     default:

@@ -81,7 +81,7 @@ rs_body *rs_body_new(rs_maker *m, bool cross, int depth)
     body->number = m->p->n_bodies++;
     body->cross = cross;
     body->depth = depth;
-    rs_register_new(body, (rs_type){ LS_I32, 1, { RS_FUSES, 0 } }, false, 1, LS_PER_REPLICA);
+    rs_register_new(body, (rs_type){ LS_I32, 1, { RS_FUSES, 0 } }, false, 1, LS_SPREAD_PER_REPLICA);
     return body;
 }
 
@@ -115,7 +115,7 @@ rs_op *rs_op_to(rs_body *body, rs_code code, rs_type type, bool rough, double mo
 
 static ls_spread of_maths(const rs_body *body)
 {
-    return body->cross ? LS_PLAIN : LS_PER_REPLICA;
+    return body->cross ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA;
 }
 
 int rs_bounded(rs_body *body, int reg, double most)
@@ -240,7 +240,8 @@ double rs_argument(const rs_program *p, int run, int reg, int replica, int i)
     if (reg == 0)
         return i == r->fuse && (r->blown >> replica & 1) ? 0 : 1;
     uint64_t key = mix(p->seed * 64 + (uint64_t)run) + (uint64_t)(reg * 1000 + i);
-    return number(g->spread == LS_PLAIN ? key : key + 100 * (uint64_t)(replica + 1), g->rough);
+    return number(g->spread == LS_SPREAD_PLAIN ? key : key + 100 * (uint64_t)(replica + 1),
+                  g->rough);
 }
 
 double rs_initial(const rs_program *p, int variable, int i)

@@ -63,6 +63,7 @@ typedef enum rs_code {
     /* In a replica. */
     RS_ALL_REDUCE, /* out = which of in */
     RS_GRADIENT,   /* dst = d (all_reduce(which, a) * k (replica + 1)) / da */
+    RS_LOSS,       /* dst = 2 d (loss of a * all_reduce(b)) / d logits; which: see below */
     RS_MERGE,      /* out = body(in) */
     RS_FUSE,       /* fails where element `which` of register 0 is 0; else dst = a */
     /* In cross-replica context, where registers may be per-replica or mirrored. */
@@ -83,6 +84,7 @@ typedef enum rs_code {
 enum { RS_ADD, RS_SUB, RS_MUL, RS_MAX, RS_MIN, RS_ARITHS };
 enum { RS_NEG, RS_ABS, RS_CLIP, RS_SCALE, RS_SHIFT, RS_UNARIES };
 enum { RS_ASSIGN, RS_ASSIGN_ADD, RS_ASSIGN_SUB, RS_WRITES };
+enum { RS_LOSS_BESIDE, RS_LOSS_THROUGH, RS_LOSSES }; /* or all_reduce(loss of a) * b */
 enum { RS_TO_VARIABLE, RS_TO_VALUE, RS_TO_DEVICE, RS_TOS };
 
 /* What some replicas (a set of bits) do wrong. */
@@ -122,7 +124,7 @@ typedef struct rs_register {
     rs_type type;
     bool rough;
     double most;      /* no element is larger */
-    ls_spread spread; /* in a replica, LS_PLAIN: the same tensor on all */
+    ls_spread spread; /* in a replica, LS_SPREAD_PLAIN: the same tensor on all */
 } rs_register;
 
 /* A step of replicas, or (`cross`) a function of ls_merge_call. Register 0 is the fuses. */
@@ -167,8 +169,8 @@ typedef struct rs_program {
     rs_body *between;
     int n_runs;
     rs_run runs[RS_RUNS];
-    bool traceable; /* no failure is handled that a trace cannot see; no draws in nested runs */
-    bool anonymous; /* traced, a failure does not say which replica's it was: one of a nested run */
+    bool traceable; /* no failure of a run inside is handled; no draws in nested runs of several */
+    bool fails_nested; /* a replay may fail in a nested run */
     void *memory;   /* all of the above (program.c) */
 } rs_program;
 
@@ -238,9 +240,8 @@ void rs_print_tensor(rs_log *log, const rs_type *type, const double *elements);
 void rs_dump(const rs_program *p, rs_log *log);
 
 /* NULL when they are the same, else what differs. RS_LOOSELY: a token "?" of `want` stands for
- * any, lines of texts and hints are left out, and -0 is 0. RS_ANONYMOUSLY: also, `got` need not say
- * which replica failed. */
-typedef enum rs_how { RS_EXACTLY, RS_LOOSELY, RS_ANONYMOUSLY } rs_how;
+ * any, lines of texts and hints are left out, and -0 is 0. */
+typedef enum rs_how { RS_EXACTLY, RS_LOOSELY } rs_how;
 const char *rs_differ(const rs_log *want, const rs_log *got, rs_how how);
 
 /* ---- who runs it ----------------------------------------------------------------------- */

@@ -129,7 +129,7 @@ static void check_t05(ls_strategy *s, int n, bool traced)
 {
     ls_value *v = run_step(s, traced, one_two, NULL, nothing());
     GAVE(v);
-    assert_int_equal(ls_spread_of(v), n == 1 ? LS_PLAIN : LS_PER_REPLICA);
+    assert_int_equal(ls_spread_of(v), n == 1 ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA);
     HOLDS(ls_reduce(s, LS_MEAN, v, 0), 1.5);
     HOLDS(ls_reduce(s, LS_SUM, v, 0), 3 * n);
     HOLDS(ls_reduce(s, LS_MEAN, v, LS_NO_AXIS), 1, 2);
@@ -345,7 +345,7 @@ static void check_t17(ls_strategy *s, int n, bool traced)
     ls_value *five = number(5), *zero = number(0);
     if (!traced)
         five = ls_run_eager(s, give_back, NULL, five);
-    assert_int_equal(ls_spread_of(five), LS_PLAIN);
+    assert_int_equal(ls_spread_of(five), LS_SPREAD_PLAIN);
     HOLDS(ls_reduce(s, LS_MEAN, five, LS_NO_AXIS), 5);
     HOLDS(ls_reduce(s, LS_SUM, zero, LS_NO_AXIS), 0);
     HOLDS(ls_reduce(s, LS_MEAN, zero, LS_NO_AXIS), 0);

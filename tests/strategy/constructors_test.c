@@ -102,6 +102,7 @@ static void names_that_are_no_devices_are_refused(void **state)
         char two[128];
         snprintf(two, sizeof two, "/cpu:0,%s", bad[i]);
         assert_null(ls_mirrored(LS_MIRRORED(.devices = two)));
+        assert_int_equal(strncmp(ls_error_text(), "ls_mirrored: device '", 21), 0);
         FAILS(LS_INVALID, bad[i]);
     }
     static const char *const holes[] = { ",", "/cpu:0,,/cpu:1", ",/cpu:0" };
@@ -111,6 +112,7 @@ static void names_that_are_no_devices_are_refused(void **state)
     }
     /* A GPU, where there is none. */
     assert_null(ls_mirrored(LS_MIRRORED(.devices = "/gpu:0")));
+    assert_int_equal(strncmp(ls_error_text(), "ls_mirrored: device '", 21), 0);
     assert_true(mentions(ls_error_text(), "gpu:0"));
     assert_true(ls_error() != LS_OK);
 
@@ -132,6 +134,8 @@ static void devices_of_other_processes_are_refused(void **state)
     (void)state;
     assert_null(ls_mirrored(LS_MIRRORED(.devices = "/job:worker/task:1/device:CPU:0")));
     FAILS(LS_STATE, "worker", "process");
+    assert_null(ls_mirrored(LS_MIRRORED(.devices = "/job:worker/device:CPU:0")));
+    FAILS(LS_INVALID, "worker", "task");
     assert_null(ls_mirrored(
         LS_MIRRORED(.devices = "/job:worker/task:0/cpu:0,/job:worker/task:1/device:CPU:0")));
     FAILS(LS_STATE, "worker");
@@ -178,6 +182,26 @@ static void numbers_that_make_no_sense_are_refused(void **state)
     FAILS(LS_INVALID, "2147483647", "replicas");
     assert_null(ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1,/cpu:2", .replicas = 2)));
     FAILS(LS_INVALID, "2", "3", "replicas", "devices");
+}
+
+static void at_most_1024_replicas(void **state)
+{
+    (void)state;
+    assert_null(ls_mirrored(LS_MIRRORED(.replicas = 1025)));
+    FAILS(LS_INVALID, "ls_mirrored: 1025 replicas", "1 to 1024");
+    char names[1025 * 10] = "";
+    size_t at = 0;
+    for (int i = 0; i < 1024; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%scpu:%d", i ? "," : "", i);
+    ls_strategy *s = ls_mirrored(LS_MIRRORED(.devices = names));
+    GAVE(s);
+    assert_int_equal(ls_num_replicas(s), 1024);
+    free_strategy(s);
+    snprintf(names + at, sizeof names - at, ",cpu:1024");
+    for (int replicas = 0; replicas < 2; replicas++) {
+        assert_null(ls_mirrored(LS_MIRRORED(.devices = names, .replicas = replicas)));
+        FAILS(LS_INVALID, "ls_mirrored: 1025 devices, so 1025 replicas", "at most 1024");
+    }
 }
 
 static void options_of_another_size_are_refused(void **state)
@@ -304,12 +328,6 @@ static void tf_config_is_not_looked_at(void **state)
 
 /* ---- steps done ------------------------------------------------------------------------------- */
 
-static ls_value *echo(ls_value *arguments, void *user)
-{
-    (void)user;
-    return arguments;
-}
-
 static ls_value *run_inside(ls_strategy *s, ls_value *arguments, void *user)
 {
     return ls_run_eager(s, echo, user, arguments);
@@ -343,10 +361,26 @@ static void check_steps(ls_strategy *s, int n, bool traced)
     GAVE(run_step(s, traced, echo, NULL, number(1)));
     assert_int_equal(ls_steps(s), 1001);
     assert_int_equal(ls_set_steps(s, -1), LS_INVALID);
-    FAILS(LS_INVALID, "-1");
+    FAILS(LS_INVALID, "-1", "0 to 2^62");
+    assert_int_equal(ls_set_steps(s, ((int64_t)1 << 62) + 1), LS_INVALID);
+    FAILS(LS_INVALID, "4611686018427387905", "0 to 2^62");
     assert_int_equal(ls_set_steps(NULL, 1), LS_INVALID);
     FAILS(LS_INVALID, "strategy");
     assert_int_equal(ls_steps(s), 1001);
+    OK(ls_set_steps(s, (int64_t)1 << 62));
+    GAVE(run_step(s, traced, echo, NULL, number(1)));
+    assert_true(ls_steps(s) == ((int64_t)1 << 62) + 1);
+}
+
+static void the_default_strategy_counts_no_steps(void **state)
+{
+    (void)state;
+    ls_strategy *s = ls_default_strategy();
+    assert_int_equal(ls_set_steps(s, 5), LS_INVALID);
+    FAILS(LS_INVALID, "ls_set_steps: the default strategy counts no steps", "ls_random_step");
+    LS_FRAME
+        GAVE(run_step(s, false, echo, NULL, number(1)));
+    assert_int_equal(ls_steps(s), 0);
 }
 
 EVERYWHERE(top_level_runs_that_did_not_fail_are_counted, check_steps)
@@ -361,12 +395,14 @@ int main(void)
         TEST(devices_of_other_processes_are_refused),
         TEST(replicas_share_devices_in_contiguous_balanced_blocks),
         TEST(numbers_that_make_no_sense_are_refused),
+        TEST(at_most_1024_replicas),
         TEST(options_of_another_size_are_refused),
         TEST(every_cross_device_choice_gives_the_same_bits),
         TEST(properties_of_mirrored_and_default),
         TEST(asking_of_no_strategy_is_harmless),
         TEST(tf_config_is_not_looked_at),
         TEST(top_level_runs_that_did_not_fail_are_counted),
+        TEST(the_default_strategy_counts_no_steps),
     };
     return RUN_TESTS(tests);
 }

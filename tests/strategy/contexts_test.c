@@ -189,6 +189,67 @@ static void a_strategy_in_use_is_not_freed(void **state)
     OK(ls_strategy_free(NULL));
 }
 
+/* What its callbacks got when they tried to free the strategy, and the words. */
+typedef struct freeing {
+    ls_strategy *s;
+    ls_status got;
+    bool said, hinted;
+} freeing;
+
+static void try_to_free(freeing *f)
+{
+    f->got = ls_strategy_free(f->s);
+    f->said = mentions(ls_error_text(), "is in use: a call of it has called this");
+    f->hinted = mentions(ls_error_hint(), "functions it calls");
+    ls_error();
+}
+
+static ls_value *free_to_distribute(int replica, int replicas, void *user)
+{
+    (void)replicas;
+    try_to_free(user);
+    return number(replica);
+}
+
+static ls_value *free_to_update(ls_variable *component, ls_value *arguments, void *user)
+{
+    (void)component;
+    try_to_free(user);
+    return arguments;
+}
+
+static ls_value *free_deep_inside(ls_value *arguments, void *user)
+{
+    freeing *f = user;
+    return ls_distribute_values(f->s, free_to_distribute, f) ? arguments : NULL;
+}
+
+static void a_strategy_is_not_freed_by_what_it_calls(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas_on(2, 2);
+    ls_variable *v = NULL;
+    LS_FRAME {
+        LS_SCOPE (s)
+            v = ls_variable_new("v", ls_scalar(LS_F32, 1), true);
+        for (int way = 0; way < 3; way++) {
+            freeing f = { .s = s };
+            if (way == 0)
+                GAVE(ls_distribute_values(s, free_to_distribute, &f));
+            else if (way == 1)
+                GAVE(ls_update(s, v, free_to_update, &f, nothing(), true));
+            else
+                GAVE(ls_update_non_slot(s, 1, ls_non_slot_devices(s, NULL), free_deep_inside, &f,
+                                        nothing(), true));
+            assert_int_equal(f.got, LS_STATE);
+            assert_true(f.said && f.hinted);
+        }
+        HOLDS_EACH(ls_run_eager(s, echo, NULL, numbers(s, 1, 1)), 2, 1, 1); /* and it goes on */
+    }
+    ls_variable_free(v);
+    free_strategy(s);
+}
+
 /* ---- LS_SCOPE ------------------------------------------------------------------------------- */
 
 static int leave_by_return(ls_strategy *s)
@@ -390,6 +451,29 @@ static void scopes_are_not_touched_from_inside_a_run(void **state)
     everywhere_of(2, check_forbidden);
 }
 
+static ls_value *enter_and_stay(ls_strategy *s, ls_value *arguments, void *user)
+{
+    *(ls_status *)user = ls_scope_enter(s);
+    return arguments;
+}
+
+static ls_value *stay_in_scope(ls_value *arguments, void *user)
+{
+    return ls_merge_call(ls_get_replica_context(), enter_and_stay, user, arguments);
+}
+
+static void check_left_open(ls_strategy *s, int n, bool traced)
+{
+    (void)n;
+    ls_status entered = LS_STATE;
+    assert_null(run_step(s, traced, stay_in_scope, &entered, number(1)));
+    FAILS(LS_STATE, "scope", "leave");
+    assert_int_equal(entered, LS_OK);
+    is_default(look());
+}
+
+EVERYWHERE(a_scope_that_a_merge_function_leaves_open_fails_the_run, check_left_open)
+
 /* ---- the default replica ------------------------------------------------------------------------- */
 
 static ls_value *plus_one(ls_strategy *s, ls_value *arguments, void *user)
@@ -425,9 +509,11 @@ int main(void)
         TEST(another_strategy_cannot_be_entered_or_left_inside),
         TEST(set_strategy_lasts_until_another_is_set),
         TEST(a_strategy_in_use_is_not_freed),
+        TEST(a_strategy_is_not_freed_by_what_it_calls),
         TEST(ls_scope_closes_on_every_way_out),
         TEST(replicas_merge_functions_and_nested_runs_see_where_they_are),
         TEST(scopes_are_not_touched_from_inside_a_run),
+        TEST(a_scope_that_a_merge_function_leaves_open_fails_the_run),
         TEST(outside_of_everything_a_merge_is_a_call),
     };
     return RUN_TESTS(tests);

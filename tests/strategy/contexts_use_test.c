@@ -15,30 +15,6 @@ typedef struct place {
     ls_variable *v;
 } place;
 
-static ls_value *echo(ls_value *arguments, void *user)
-{
-    (void)user;
-    return arguments;
-}
-
-static ls_value *echo_component(ls_variable *component, ls_value *arguments, void *user)
-{
-    (void)component, (void)user;
-    return arguments;
-}
-
-static ls_value *echo_merge(ls_strategy *s, ls_value *arguments, void *user)
-{
-    (void)s, (void)user;
-    return arguments;
-}
-
-static ls_value *one(int replica, int replicas, void *user)
-{
-    (void)replica, (void)replicas, (void)user;
-    return number(1);
-}
-
 static ls_status next_one(void *iterator, ls_value **out)
 {
     (void)iterator;

@@ -14,30 +14,6 @@ typedef struct world {
     ls_destination *to;
 } world;
 
-static ls_value *echo(ls_value *arguments, void *user)
-{
-    (void)user;
-    return arguments;
-}
-
-static ls_value *echo_component(ls_variable *component, ls_value *arguments, void *user)
-{
-    (void)component, (void)user;
-    return arguments;
-}
-
-static ls_value *echo_merge(ls_strategy *s, ls_value *arguments, void *user)
-{
-    (void)s, (void)user;
-    return arguments;
-}
-
-static ls_value *one(int replica, int replicas, void *user)
-{
-    (void)replica, (void)replicas, (void)user;
-    return number(1);
-}
-
 static ls_value *null_of_one(int replica, int replicas, void *user)
 {
     (void)replicas, (void)user;

@@ -42,7 +42,7 @@ static void check_destinations(ls_strategy *s, int n, bool traced)
         ls_value *r = ls_reduce_to(s, LS_SUM, x, rows[i].to);
         GAVE(r);
         HOLDS_EACH(r, n, sum, 0);
-        ls_spread want = rows[i].mirrored && n > 1 ? LS_MIRRORED : LS_PLAIN;
+        ls_spread want = rows[i].mirrored && n > 1 ? LS_SPREAD_MIRRORED : LS_SPREAD_PLAIN;
         if (n > 1)
             assert_int_equal(ls_spread_of(r), want);
         ls_value *m = ls_mirror_to(s, ls_scalar(LS_F32, 4), rows[i].to);
@@ -147,7 +147,7 @@ static void check_update(ls_strategy *s, int n, bool traced)
         if (group) {
             HOLDS_EACH(r, n, 4, 0);
             if (n > 1)
-                assert_int_equal(ls_spread_of(r), LS_MIRRORED);
+                assert_int_equal(ls_spread_of(r), LS_SPREAD_MIRRORED);
         } else {
             assert_int_equal(ls_length(r), n);
             HOLDS(ls_item(r, n - 1), 4);

@@ -8,18 +8,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static ls_value *echo(ls_value *arguments, void *user)
-{
-    (void)user;
-    return arguments;
-}
-
-static ls_value *echo_merge(ls_strategy *s, ls_value *arguments, void *user)
-{
-    (void)s, (void)user;
-    return arguments;
-}
-
 /* Replicas did what they should not: which code that is, is the library's to say. */
 static void misused(const char *const *words)
 {
@@ -67,13 +55,13 @@ static void check_merge(ls_strategy *s, int n, bool traced)
     double sum = 3 * n + n * (n - 1) / 2;
     HOLDS_EACH(ls_child(v, 0), n, sum + 3 + 3, 1);
     /* A plain result of the function is the same tensor on all, and so plain again. */
-    assert_int_equal(ls_spread_of(ls_child(v, 1)), LS_PLAIN);
+    assert_int_equal(ls_spread_of(ls_child(v, 1)), LS_SPREAD_PLAIN);
     HOLDS(ls_leaf_tensor(ls_child(v, 1)), sum);
     assert_int_equal(f.calls, 1);
     assert_true(pthread_equal(f.thread, pthread_self()));
     if (n > 1)
-        assert_int_equal(f.own, LS_PER_REPLICA);
-    assert_int_equal(f.same, LS_PLAIN);
+        assert_int_equal(f.own, LS_SPREAD_PER_REPLICA);
+    assert_int_equal(f.same, LS_SPREAD_PLAIN);
 }
 
 EVERYWHERE(a_merge_is_called_once_with_grouped_arguments_on_the_callers_thread, check_merge)

@@ -8,12 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static ls_value *echo(ls_value *arguments, void *user)
-{
-    (void)user;
-    return arguments;
-}
-
 /* ---- arguments ----------------------------------------------------------------------- */
 
 /* What each replica got. */
@@ -41,18 +35,18 @@ static void check_nests(ls_strategy *s, int n, bool traced)
     ls_value *mirrored = ls_mirror_to(s, ls_scalar(LS_F32, 100), ls_at_value(per));
     GAVE(mirrored);
     if (n > 1) {
-        assert_int_equal(ls_spread_of(per), LS_PER_REPLICA);
-        assert_int_equal(ls_spread_of(mirrored), LS_MIRRORED);
+        assert_int_equal(ls_spread_of(per), LS_SPREAD_PER_REPLICA);
+        assert_int_equal(ls_spread_of(mirrored), LS_SPREAD_MIRRORED);
         assert_int_equal(ls_components(per), n);
     }
     ls_value *nest = ls_dict(3, (const char *[]){ "same", "none", "many" },
                              (ls_value *[]){ mirrored, nothing(), pair(per, number(10)) });
     if (n > 1)
-        assert_int_equal(ls_spread_of(nest), LS_MIXED);
+        assert_int_equal(ls_spread_of(nest), LS_SPREAD_MIXED);
     given g = { 0 };
     HOLDS_EACH(run_step(s, traced, add_nest, &g, nest), n, 111, 1);
     for (int i = 0; i < n; i++) {
-        assert_int_equal(g.spread[i], LS_PLAIN);
+        assert_int_equal(g.spread[i], LS_SPREAD_PLAIN);
         assert_int_equal(g.components[i], 1);
     }
 }
@@ -109,9 +103,10 @@ static void check_grouping(ls_strategy *s, int n, bool traced)
     ls_value *dict = ls_child(v, 1);
     assert_int_equal(ls_kind_of(dict), LS_DICT);
     /* The identical object is plain; equal numbers that each replica made are not. */
-    assert_int_equal(ls_spread_of(ls_child(v, 0)), LS_PLAIN);
-    assert_int_equal(ls_spread_of(ls_get(dict, "all")), LS_PLAIN);
-    assert_int_equal(ls_spread_of(ls_get(dict, "own")), n == 1 ? LS_PLAIN : LS_PER_REPLICA);
+    assert_int_equal(ls_spread_of(ls_child(v, 0)), LS_SPREAD_PLAIN);
+    assert_int_equal(ls_spread_of(ls_get(dict, "all")), LS_SPREAD_PLAIN);
+    assert_int_equal(ls_spread_of(ls_get(dict, "own")),
+                     n == 1 ? LS_SPREAD_PLAIN : LS_SPREAD_PER_REPLICA);
     HOLDS(ls_leaf_tensor(ls_child(v, 0)), 3);
     HOLDS_EACH(ls_get(dict, "own"), n, 7, 0);
     /* One replica: plain values. More: a per-replica leaf has no tensor of its own. */
@@ -125,6 +120,9 @@ static void check_grouping(ls_strategy *s, int n, bool traced)
     assert_int_equal(ls_length(list), n);
     HOLDS(ls_item(list, n - 1), 7);
     assert_int_equal(ls_length(ls_local_results(s, ls_child(v, 0))), 1);
+    ls_value *plain = ls_local_results(s, pair(number(1), number(2)));
+    assert_int_equal(ls_length(plain), 1);
+    HOLDS(ls_item(ls_child(plain, 0), 1), 2);
     /* A nest with something distributed in it: n nests. */
     ls_value *nests = ls_local_results(s, v);
     assert_int_equal(ls_length(nests), n);
@@ -133,7 +131,7 @@ static void check_grouping(ls_strategy *s, int n, bool traced)
     ls_value *none = run_step(s, traced, echo, NULL, nothing());
     GAVE(none);
     assert_int_equal(ls_length(none), 0);
-    assert_int_equal(ls_spread_of(none), LS_PLAIN);
+    assert_int_equal(ls_spread_of(none), LS_SPREAD_PLAIN);
 }
 
 EVERYWHERE(results_keep_their_structure_and_are_grouped_leaf_by_leaf, check_grouping)

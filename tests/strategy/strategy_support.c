@@ -224,3 +224,27 @@ void watchdog(void)
     if (getenv("LOCKSTEP_TEST_ONLY"))
         cmocka_set_test_filter(getenv("LOCKSTEP_TEST_ONLY"));
 }
+
+ls_value *echo(ls_value *arguments, void *user)
+{
+    (void)user;
+    return arguments;
+}
+
+ls_value *echo_component(ls_variable *component, ls_value *arguments, void *user)
+{
+    (void)component, (void)user;
+    return arguments;
+}
+
+ls_value *echo_merge(ls_strategy *s, ls_value *arguments, void *user)
+{
+    (void)s, (void)user;
+    return arguments;
+}
+
+ls_value *one(int replica, int replicas, void *user)
+{
+    (void)replica, (void)replicas, (void)user;
+    return number(1);
+}

@@ -85,6 +85,12 @@ void holds_each(const char *file, int line, ls_value *v, int n, double first, do
 /* Replica i's tensor of a leaf. */
 ls_tensor *part(ls_value *leaf, int i);
 
+/* Callbacks that give back what they get; and the number 1, for every replica. */
+ls_value *echo(ls_value *arguments, void *user);
+ls_value *echo_component(ls_variable *component, ls_value *arguments, void *user);
+ls_value *echo_merge(ls_strategy *s, ls_value *arguments, void *user);
+ls_value *one(int replica, int replicas, void *user);
+
 /* The last call failed with this code, and its text and hint have these words in them (in any
  * case). Takes the error. */
 #define FAILS(code, ...) fails_with(__FILE__, __LINE__, code, (const char *[]){ __VA_ARGS__, NULL })

@@ -10,12 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static ls_value *echo(ls_value *arguments, void *user)
-{
-    (void)user;
-    return arguments;
-}
-
 /* ---- devices -------------------------------------------------------------------------- */
 
 typedef struct devices_seen {
@@ -298,7 +292,7 @@ static void check_made_by_hand(ls_strategy *s, int n, bool traced)
         ls_value *same[MOST_REPLICAS];
         for (int i = 0; i < n; i++)
             same[i] = number(1);
-        assert_int_equal(ls_spread_of(ls_per_replica(s, same)), LS_PER_REPLICA);
+        assert_int_equal(ls_spread_of(ls_per_replica(s, same)), LS_SPREAD_PER_REPLICA);
         assert_null(ls_select(numbers(s, 0, 1), n));
         FAILS(LS_INVALID, "component");
         assert_null(ls_select(numbers(s, 0, 1), -1));

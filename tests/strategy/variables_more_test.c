@@ -124,7 +124,10 @@ static void check_scatter_in_replicas(ls_strategy *s, int n, bool traced)
                 double x = a == 3 ? 4 : a == 2 ? sum / n : sum, r1 = 10, r2 = 20;
                 if (on_read || (which >= 2 && combined)) {
                     assert_null(v);
-                    FAILS(LS_UNSUPPORTED, "tab", scatter_names[which]);
+                    FAILS(LS_UNSUPPORTED, "tab", scatter_names[which],
+                          on_read  ? "ON_READ"
+                          : a == 1 ? "SUM"
+                                   : "MEAN");
                 } else if (a == 0) {
                     if (n > 1) {
                         assert_null(v);
@@ -316,6 +319,39 @@ static void check_restore_errors(ls_strategy *s, int n, bool traced)
 
 EVERYWHERE(what_is_missing_or_does_not_fit_is_named_and_nothing_written, check_restore_errors)
 
+/* ---- variables of no strategy ---------------------------------------------------------------- */
+
+static ls_value *read_it(ls_value *arguments, void *user)
+{
+    (void)arguments;
+    return ls_leaf(ls_read(user));
+}
+
+static ls_value *write_it(ls_value *arguments, void *user)
+{
+    return ls_assign(user, ls_scalar(LS_F32, 3)) ? NULL : arguments;
+}
+
+/* Replicas may read it; which of them would be its writer? */
+static void check_of_no_strategy(ls_strategy *s, int n, bool traced)
+{
+    ls_variable *v = ls_variable_new("lone", ls_scalar(LS_F32, 2), true);
+    HOLDS_EACH(run_step(s, traced, read_it, v, nothing()), n, 2, 0);
+    ls_value *written = run_step(s, traced, write_it, v, number(1));
+    if (n > 1) {
+        assert_null(written);
+        FAILS(LS_STATE, "'lone'", "replica 0", "scope");
+    }
+    HOLDS(ls_read(v), n > 1 ? 2 : 3);
+    LS_SCOPE (s) {
+        OK(ls_assign(v, ls_scalar(LS_F32, 4)));
+        HOLDS(ls_read(v), 4);
+    }
+    ls_variable_free(v);
+}
+
+EVERYWHERE(a_variable_of_no_strategy_is_not_written_by_replicas, check_of_no_strategy)
+
 /* ---- after the strategy ---------------------------------------------------------------------------- */
 
 static void variables_outlive_their_strategy_to_be_read_and_freed(void **state)
@@ -347,6 +383,7 @@ int main(void)
         TEST(rows_that_repeat_take_effect_in_order_and_bad_ones_write_nothing),
         TEST(saved_on_some_replicas_restored_on_others),
         TEST(what_is_missing_or_does_not_fit_is_named_and_nothing_written),
+        TEST(a_variable_of_no_strategy_is_not_written_by_replicas),
         TEST(variables_outlive_their_strategy_to_be_read_and_freed),
     };
     return RUN_TESTS(tests);

@@ -299,6 +299,8 @@ static void check_making(ls_strategy *s, int n, bool traced)
         FAILS(LS_INVALID, "77", "'odd'", "synchronization");
         assert_null(ls_variable_with(LS_VARIABLE(.aggregation = (ls_aggregation)LS_SUM), "odd", x));
         FAILS(LS_INVALID, "1", "'odd'", "aggregation");
+        assert_null(ls_variable_with(LS_VARIABLE(.trainable = (ls_trainable)77), "odd", x));
+        FAILS(LS_INVALID, "77", "'odd'", "trainable");
         static const ls_dtype integers[] = { LS_I32, LS_I64, LS_U8 };
         for (int i = 0; i < 3; i++)
             for (int on_read = 0; on_read < 2; on_read++) {
