@@ -94,7 +94,8 @@ static ls_status round_of_all(ls__replay *p, bool journaled, bool to_tail)
     ls_strategy *s = p->s;
     p->journal_now = journaled ? &p->journal : NULL;
     p->to_tail = to_tail;
-    s->rounds += p->devices > 1;
+    if (p->devices > 1) /* the default strategy is any thread's */
+        s->rounds++;
     atomic_store_explicit(&p->pending, p->devices, memory_order_relaxed);
     for (int d = 1; d < p->devices; d++)
         ls__host_tell(s, ls__block_begin(s->replicas, p->devices, d), LS__ORDER_REPLAY, p);

@@ -190,11 +190,11 @@ ls_status ls__strategy_place(ls_strategy *s, const char *devices)
         st = read_devices(devices, &list);
         if (!st)
             st = check_count("placement", list.count, s->replicas);
-        if (!st)
+        if (!st) {
+            ls__hosts_stop(s); /* they are pinned to the cores of the devices before */
             st = place(s, &list);
+        }
     }
-    if (!st)
-        ls__hosts_stop(s); /* they are pinned to the cores of the devices before */
     return st;
 }
 

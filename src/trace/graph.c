@@ -273,9 +273,11 @@ static ls_status copy_parts(const ls__graph *g, ls__graph *c)
         c->constants[c->n_constants++] = g->constants[i];
         ls__storage_ref(g->constants[i].storage);
     }
-    for (int i = 0; i < g->n_wires; i++)
+    for (int i = 0; i < g->n_wires; i++) {
         if (new_wire(c, &g->wires[i].spec, g->wires[i].kind, NULL, g->wires[i].index) < 0)
             return LS_NO_MEMORY;
+        c->wires[i].after = g->wires[i].after;
+    }
     for (int i = 0; i < g->n_inputs; i++) {
         if (!MAKE_ROOM(c, inputs))
             return LS_NO_MEMORY;
@@ -314,6 +316,7 @@ ls__graph *ls__graph_copy(const ls__graph *g)
         st = copy_node(c, g->nodes[i]);
     c->draws = g->draws;
     c->calls = g->calls;
+    c->meetings = g->meetings;
     if (st) {
         ls__graph_free(c);
         return NULL;

@@ -145,7 +145,6 @@ static void writes(rs_maker *m, rs_body *body)
         if (m->faulty || rs_draw(m, 8))
             return;
         m->faulty = true; /* LS_INVALID on every replica */
-        m->p->traceable = m->p->traceable && !m->handled;
     }
     int a = to_write(m, body, v);
     rs_op *op = rs_op_new(body, RS_WRITE);

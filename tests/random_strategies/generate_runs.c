@@ -12,7 +12,6 @@
 typedef struct site {
     rs_body *body;
     rs_op *op;
-    bool handled; /* somebody reads the failure of a run around it */
 } site;
 
 enum { SITES = 256 };
@@ -24,16 +23,16 @@ static bool is_meeting(const rs_program *p, const rs_op *op)
            (op->code == RS_WRITE && v->synchronization == LS_SYNC_ON_WRITE && !v->local_writes);
 }
 
-static int collect(const rs_program *p, rs_body *body, bool handled, site *sites, int n)
+static int collect(const rs_program *p, rs_body *body, site *sites, int n)
 {
     for (int i = 0; i < body->n_ops && n < SITES - 2; i++) {
         rs_op *op = &body->ops[i];
         if (op->code == RS_BAD || (!body->cross && is_meeting(p, op)))
-            sites[n++] = (site){ body, op, handled };
+            sites[n++] = (site){ body, op };
         if (op->body)
-            n = collect(p, op->body, handled || op->handled, sites, n);
+            n = collect(p, op->body, sites, n);
     }
-    sites[n++] = (site){ body, NULL, handled };
+    sites[n++] = (site){ body, NULL };
     return n;
 }
 
@@ -86,8 +85,6 @@ static bool place(rs_maker *m, const site *s, rs_wrong wrong)
     }
     if (alone && wrong >= RS_SKIPS && wrong <= RS_OTHER_STRUCTURE)
         return false;
-    if (s->handled)
-        m->p->traceable = false;
     if (s->op)
         s->op->fault = fault;
     else
@@ -98,7 +95,7 @@ static bool place(rs_maker *m, const site *s, rs_wrong wrong)
 static bool make_mistake(rs_maker *m, rs_body *function)
 {
     site sites[SITES];
-    int n = collect(m->p, function, false, sites, 0);
+    int n = collect(m->p, function, sites, 0);
     for (int tries = 0; tries < 40; tries++) {
         rs_wrong wrong = 1 + (rs_wrong)rs_draw(m, RS_WRONGS - 1);
         const site *s = &sites[rs_draw(m, (uint64_t)n)];

@@ -169,7 +169,7 @@ typedef struct rs_program {
     rs_body *between;
     int n_runs;
     rs_run runs[RS_RUNS];
-    bool traceable; /* no failure of a run inside is handled; no draws in nested runs of several */
+    bool traceable; /* no failure is handled that a trace cannot see; no draws in nested runs of several */
     bool fails_nested; /* a replay may fail in a nested run */
     void *memory;   /* all of the above (program.c) */
 } rs_program;

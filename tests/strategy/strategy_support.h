@@ -19,6 +19,18 @@
 
 enum { MOST_REPLICAS = 8 };
 
+/* Built with a sanitizer of memory or threads: what is slow then does less. */
+#if defined(__has_feature) /* clang says it in this way, gcc in the other */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif !defined(SANITIZED)
+#define SANITIZED 0
+#endif
+
 /* ---- strategies ------------------------------------------------------------------- */
 
 /* V replicas on CPU devices 0, 1, ... */
