@@ -34,6 +34,8 @@
 #endif
 #ifdef SANITIZED
 enum { PROGRAMS = 80 };
+#elif defined(__clang__)
+enum { PROGRAMS = 100 };
 #else
 enum { PROGRAMS = 300 };
 #endif
