@@ -19,9 +19,9 @@
 #include "trace/pass.h"
 #include "train/models/models.h"
 
-/* Reference kernels and sanitizers take minutes over the large models: there, none and
- * all must do. */
-#if defined(LS_HAVE_DNNL) && !defined(__SANITIZE_ADDRESS__)
+/* Reference kernels and sanitizers take minutes over the large models: there, and with a second
+ * compiler, none and all must do. */
+#if defined(LS_HAVE_DNNL) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
 #define FAST true
 #else
 #define FAST false
