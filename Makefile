@@ -4,20 +4,22 @@
 #   PREFIX=/usr/local  DESTDIR=   where `make install` puts things
 #   BUILD=build                   the build folder
 #   SECONDS=60                    how long `make fuzz` searches
+#   RUNS=10                       how often `make soak` trains in each setting
+#   RANKS=1024  STEP=61          how far and how densely `make verify-schedules` goes
 
 BUILD ?= build
 PREFIX ?= /usr/local
 deps = @tools/install-deps
 
 .NOTPARALLEL:
-.PHONY: all help train test fuzz bench bench-kernels install uninstall format clean
+.PHONY: all help train test fuzz bench bench-kernels bench-reduce verify-schedules soak install uninstall format clean
 
 all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep
 	@ninja -C $(BUILD)
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
-		while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
+		while IFS='|' read -r name text; do printf '  make %-16s %s\n' "$$name" "$$text"; done
 
 train: data $(BUILD)/build.ninja ## train a small CNN on Fashion-MNIST
 	@ninja -C $(BUILD) lockstep examples/fashion_cnn
@@ -44,6 +46,20 @@ bench: all ## compare with TensorFlow and PyTorch, measured in the same run
 bench-kernels: all ## compare our kernels with the best oneDNN call, shape by shape
 	@if [ -x $(BUILD)/bench/kernels ]; then OMP_NUM_THREADS=1 $(BUILD)/bench/kernels; \
 	else echo 'bench-kernels: built without oneDNN, so there is nothing to compare with' >&2; exit 1; fi
+
+bench-reduce: all ## compare all-reduce and fused Adam with a bare sum, two passes and Open MPI
+	$(deps) bench-mpi
+	@bench/reduce_peers $(BUILD)
+
+verify-schedules: $(BUILD)/build.ninja ## prove the collectives' schedules up to RANKS=1024, every STEP=61 above 64
+	$(deps) build test
+	@ninja -C $(BUILD) src/collective_schedule_test
+	@$(BUILD)/src/collective_schedule_test $(or $(RANKS),1024) $(STEP)
+
+soak: $(BUILD)/build.ninja ## prove the same bits on any devices: every optimizer, V, placement and pack, RUNS=10 times
+	$(deps) build test
+	@ninja -C $(BUILD) tests/same_bits_test
+	@$(BUILD)/tests/same_bits_test soak $(or $(RUNS),10)
 
 install: all ## install the library, headers and command (PREFIX, DESTDIR)
 	@meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD)

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Seconds since some moment. */
@@ -27,18 +28,28 @@ static inline double median(double *values, int n)
     return values[n / 2];
 }
 
-/* Of this process. */
-static inline long resident_kib(void)
+/* A field of /proc/self/status, like "VmRSS"; 0: there is none. */
+static inline long status_kib(const char *field)
 {
     long kib = 0;
     char line[256];
     FILE *f = fopen("/proc/self/status", "r");
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
+        if (strncmp(line, field, strlen(field)) == 0 && line[strlen(field)] == ':')
+            kib = atol(line + strlen(field) + 1);
     if (f)
         fclose(f);
     return kib;
+}
+
+/* Of this process: now, and the most there was. */
+static inline long resident_kib(void)
+{
+    return status_kib("VmRSS");
+}
+static inline long peak_kib(void)
+{
+    return status_kib("VmHWM");
 }
 
 #endif

@@ -33,17 +33,19 @@
  *
  * Read on in this order: status.h (errors), tensor.h (tensors and frames),
  * ops.h (the operators), tape.h (gradients), variable.h, train.h, function.h
- * (record a step once, replay it), strategy.h (run it on many replicas), data.h, random.h,
+ * (record a step once, replay it), strategy.h (run it on many replicas), loss.h, data.h, random.h,
  * device.h, value.h, extended.h to build on strategies, and operator.h to add operators of
  * your own.
  */
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H
 
+#include <lockstep/collective.h>
 #include <lockstep/data.h>
 #include <lockstep/device.h>
 #include <lockstep/extended.h>
 #include <lockstep/function.h>
+#include <lockstep/loss.h>
 #include <lockstep/operator.h>
 #include <lockstep/ops.h>
 #include <lockstep/random.h>

@@ -27,7 +27,12 @@
 #define FAST false
 #endif
 
-enum { STEPS = 3, MOST_ITEMS = 512, OFF_ROOM = 512 };
+#ifdef LS_HAVE_DNNL
+enum { STEPS = 3 };
+#else
+enum { STEPS = 1 }; /* plain C is slow */
+#endif
+enum { MOST_ITEMS = 512, OFF_ROOM = 512 };
 
 /* Adam divides a gradient by its own size, so where a gradient is nothing but rounding
  * (that of an attention's key bias is zero by algebra) the update is noise of the size

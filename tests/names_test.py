@@ -9,7 +9,7 @@ import re
 import sys
 
 PLACES = {"today", "2.0", "multi-worker", "1.11", "around"}
-PARTS = {"input", "collectives", "cluster", "v1"}
+PARTS = {"input", "cluster", "v1"}
 EXPLAINED = ["strategy.h", "extended.h"]  # whose functions the page must have
 IDENTIFIER = re.compile(r"\b(?:ls|LS)_[A-Za-z0-9]\w*(?:\.\w+)?")
 

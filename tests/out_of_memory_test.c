@@ -52,9 +52,13 @@ typedef struct model {
     ls_strategy *strategy; /* whose replicas run it, or NULL */
 } model;
 
+/* Whether steps also accumulate and clip. */
+static bool rich;
+
 static model make(bool replicas)
 {
-    model m = { .adam = ls_adam(NULL) };
+    model m = { .adam =
+                    rich ? ls_adamw(LS_ADAM(.clip_global_norm = 1, .accumulates = true)) : ls_adam(NULL) };
     if (replicas) {
         m.strategy = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1"));
         assert_int_equal(ls_scope_enter(m.strategy), LS_OK);
@@ -90,6 +94,9 @@ static ls_tensor *train(model *m, ls_tensor *x, ls_tensor *ids, ls_tensor **out)
                               (ls_value *[]){ ls_tensors(2, (ls_tensor *[]){ loss, h }) }));
     ls_value_drop(kept);
     *out = h;
+    ls_tensor *part = rich ? ls_sum(h, LS_AXES(0), false) : NULL; /* not a constant when traced */
+    if (rich && ls_accumulate_gradients(m->adam, 1, &part, &m->v[1]))
+        return NULL;
     return ls_minimize(m->adam, tape, kept ? loss : NULL, VARIABLES, m->v) ? NULL : loss;
 }
 
@@ -221,6 +228,31 @@ static void every_allocation_of_replicas_may_fail(void **state)
     fail_all(REPLICAS, (long[2][2]){ { 60, 60 }, { 2, 100 } });
 }
 
+static void every_allocation_of_richer_updates_may_fail(void **state)
+{
+    (void)state;
+    rich = true;
+    fail_all(ALONE, (long[2][2]){ { 20, 20 }, { 2, 60 } });
+    fail_all(REPLICAS, (long[2][2]){ { 60, 60 }, { 2, 100 } });
+    rich = false;
+}
+
+/* A rank without memory for the schedule does not come: the others are told, and do not wait. */
+static void a_rank_without_memory_ends_the_call_for_all(void **state)
+{
+    (void)state;
+    ls_comm *comm = ls_comm_local(LS_COMM(.ranks = 2, .timeout = 0.05));
+    assert_non_null(comm);
+    float data[2] = { 0 };
+    for (int rank = 0; rank < 2; rank++) {
+        countdown = rank ? -1 : 0;
+        assert_int_equal(ls_comm_all_reduce(comm, rank, LS_SUM, LS_F32, &data[rank], 1),
+                         LS_NO_MEMORY);
+        assert_int_equal(ls_error(), LS_NO_MEMORY);
+    }
+    ls_comm_free(comm);
+}
+
 int main(void)
 {
     LS_FRAME { /* the root frame, devices and kernels' caches are made once */
@@ -234,6 +266,8 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_allocation_may_fail_in_a_journal),
         cmocka_unit_test(every_allocation_of_replicas_may_fail),
+        cmocka_unit_test(every_allocation_of_richer_updates_may_fail),
+        cmocka_unit_test(a_rank_without_memory_ends_the_call_for_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

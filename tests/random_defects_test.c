@@ -21,6 +21,7 @@
 enum { PROGRAMS = 200, SECONDS = 3, SECONDS_WITHOUT = 30, FOUND = 1, HUNG = 3 };
 
 int ls__defect = LS__NO_DEFECT;
+void (*ls__alter_schedule)(struct ls__schedule *schedule);
 
 static const char *const names[] = {
     [LS__NO_DEFECT] = "none",

@@ -253,9 +253,10 @@ static ls_value *mixed_step(ls_value *batch, void *user)
     return ls_tensors(5, (ls_tensor *[]){ loss, sparse, ids, ls_scalar(LS_F32, 3), h });
 }
 
-static void check_mixture(program p)
+/* Frees the optimizer. */
+static void check_mixture(program p, ls_optimizer *optimizer)
 {
-    mixture m = { .sgd = ls_sgd(NULL) };
+    mixture m = { .sgd = optimizer };
     if (p.strategy)
         assert_int_equal(ls_scope_enter(p.strategy), LS_OK);
     LS_FRAME {
@@ -279,7 +280,9 @@ static void check_mixture(program p)
 static void test_mixture(void **state)
 {
     (void)state;
-    check_mixture((program){ .name = "mixture", .results = 3 });
+    check_mixture((program){ .name = "mixture", .results = 3 }, ls_sgd(NULL));
+    check_mixture((program){ .name = "mixture, norms", .results = 3 },
+                  ls_sgd(LS_SGD(.momentum = 0.9, .clip_global_norm = 1, .weight_decay = 0.1)));
 }
 
 /* Replicas on threads of their own, a meeting that updates, a journal: all from recycled memory. */
@@ -288,7 +291,11 @@ static void test_replicas(void **state)
     (void)state;
     ls_strategy *s = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1", .replicas = 4));
     assert_non_null(s);
-    check_mixture((program){ .name = "replicas", .results = -1, .strategy = s });
+    check_mixture((program){ .name = "replicas", .results = -1, .strategy = s }, ls_sgd(NULL));
+    check_mixture((program){ .name = "replicas, norms", .results = -1, .strategy = s },
+                  ls_adamw(LS_ADAM(.clip_norm = 1, .lazy = true,
+                                   .schedule = LS_SCHEDULE(.kind = LS_SCHEDULE_COSINE, .steps = 100,
+                                                           .warmup_steps = 5))));
     assert_int_equal(ls_strategy_free(s), LS_OK);
 }
 
@@ -355,27 +362,27 @@ static void test_programs_keep_their_plans(void **state)
 
 #endif
 
-#define MODEL_TEST(model)                                                                          \
+#define MODEL_TEST(model, replays)                                                                 \
     static void test_##model(void **state)                                                         \
     {                                                                                              \
         (void)state;                                                                               \
-        check_model(#model, MODEL_REPLAYS);                                                        \
+        check_model(#model, replays);                                                              \
     }
 
 /* Sanitizers and plain C make them slow; another compiler adds little. */
 #if !defined(LS_HAVE_DNNL)
-enum { MODEL_REPLAYS = 24 };
+enum { REPLAYS = 24, LARGE = 12 };
 #elif defined(__clang__)
-enum { MODEL_REPLAYS = SANITIZED ? 60 : 200 };
+enum { REPLAYS = SANITIZED ? 60 : 200, LARGE = 40 };
 #else
-enum { MODEL_REPLAYS = SANITIZED ? 60 : MANY };
+enum { REPLAYS = SANITIZED ? 60 : MANY, LARGE = SANITIZED ? 30 : 200 };
 #endif
 
-MODEL_TEST(cnn)
-MODEL_TEST(cnn2)
-MODEL_TEST(mlp)
-MODEL_TEST(resnet)
-MODEL_TEST(gpt)
+MODEL_TEST(cnn, REPLAYS)
+MODEL_TEST(cnn2, REPLAYS)
+MODEL_TEST(mlp, REPLAYS)
+MODEL_TEST(resnet, LARGE)
+MODEL_TEST(gpt, LARGE)
 
 int main(void)
 {

@@ -6,8 +6,8 @@
     golden-venv/bin/python tools/golden.py tests/golden [OP ...]
 
 The files are committed; this runs again only when an operator or a case is
-added. The optimizers' cases go to golden_optimizers.txt beside the folder, when
-no OP is named or `optimizers` is one. It is deterministic: the numbers of an
+added. The optimizers' cases go to golden_optimizers.txt beside the folder, and loss curves
+of two replicas to golden_curves.txt, when no OP is named or `optimizers` (`curves`) is one. It is deterministic: the numbers of an
 operator depend on its name alone. The format is described in tests/support/case.h.
 
 Where TensorFlow has no kernel for a dtype, the case is left out and a line
@@ -20,7 +20,7 @@ ends of a domain), `tol` a tolerance other than the usual one of the dtype.
 import os
 import sys
 
-from golden_ops import core, optimizers
+from golden_ops import core, curves, optimizers
 
 
 def main():
@@ -28,10 +28,12 @@ def main():
         sys.exit(__doc__)
     folder, wanted = sys.argv[1], sys.argv[2:] or sorted(core.OPS)
     os.makedirs(folder, exist_ok=True)
-    if not sys.argv[2:] or "optimizers" in wanted:
-        optimizers.write(os.path.normpath(folder) + "_optimizers.txt")
+    curves.two_devices()
+    for name, module in ("optimizers", optimizers), ("curves", curves):
+        if not sys.argv[2:] or name in wanted:
+            module.write(os.path.normpath(folder) + "_%s.txt" % name)
     for name in wanted:
-        if name == "optimizers":
+        if name in ("optimizers", "curves"):
             continue
         o = core.Op(name)
         core.OPS[name](o)

@@ -53,6 +53,7 @@
 
 #include <limits.h>
 
+#include <lockstep/collective.h>
 #include <lockstep/function.h>
 #include <lockstep/value.h>
 
@@ -68,9 +69,13 @@ typedef enum ls_cross_device {
     LS_CROSS_DEVICE_AUTO,          /* the best for the devices: direct on CPUs */
     LS_CROSS_DEVICE_DIRECT,        /* one pass over all replicas' memory */
     LS_CROSS_DEVICE_TO_ONE,        /* everything on one device, then copied */
-    LS_CROSS_DEVICE_HIERARCHICAL,  /* in two groups: comes with the collectives, refused so far */
-    LS_CROSS_DEVICE_NCCL           /* wants GPUs */
+    LS_CROSS_DEVICE_HIERARCHICAL,  /* in two groups, each on one device; then those two */
+    LS_CROSS_DEVICE_NCCL           /* wants GPUs; has an order of its own */
 } ls_cross_device;
+
+/* "auto", "direct", "reduction-to-one-device", "hierarchical-copy", "nccl". */
+LS_API ls_status ls_cross_device_named(const char *name, ls_cross_device *out);
+LS_API const char *ls_cross_device_name(ls_cross_device c); /* "?" for none of them */
 
 /* Zero means default. */
 typedef struct ls_mirrored_options {
@@ -79,6 +84,14 @@ typedef struct ls_mirrored_options {
     int replicas;        /* V, at most 1024 (one per device); more than devices: they take turns, in
                           * contiguous blocks of replica numbers */
     ls_cross_device cross_device;
+    /* How the tensors of one reduction are grouped: packs, each moved on its own. For speed only:
+     * bits do not depend on them. Without any of these all tensors are one pack. */
+    int num_packs;          /* all elements in so many packs, at most 65536; the last takes the rest */
+    int64_t bytes_per_pack; /* packs of whole tensors, last to first, as a backward pass makes them: a
+                             * new pack when one is larger than this. Not with num_packs */
+    int64_t small_bytes;    /* runs of f32 tensors of at most this many bytes count as one tensor... */
+    int small_group;        /* ...of about this many; give both or none. Without the above, each tensor
+                             * is a pack then */
     bool sequential; /* eager steps run one replica after another, in order */
 } ls_mirrored_options;
 LS_API void ls_mirrored_init(ls_mirrored_options *options);
@@ -97,6 +110,9 @@ LS_API ls_status ls_strategy_free(ls_strategy *s);
  * Never freed. It counts no steps, and what it draws at random are the thread's own draws
  * (random.h). */
 LS_API ls_strategy *ls_default_strategy(void);
+
+/* Whether sums over its replicas are the same bits on any placement (docs/determinism.md). */
+LS_API bool ls_same_bits(const ls_strategy *s);
 
 /* V. 0 for NULL. */
 LS_API int ls_num_replicas(const ls_strategy *s);
@@ -171,27 +187,19 @@ typedef ls_value *(*ls_merge_fn)(ls_strategy *s, ls_value *arguments, void *user
 LS_API ls_value *ls_merge_call(ls_replica *replica, ls_merge_fn fn, void *user,
                                ls_value *arguments);
 
-/* X(name, value, text). LS_ONLY_FIRST takes replica 0's. */
-#define LS_REDUCE_OP_LIST(X)                                             \
-    X(LS_SUM, 1, "SUM")                                                  \
-    X(LS_MEAN, 2, "MEAN")                                                \
-    X(LS_ONLY_FIRST, 3, "ONLY_FIRST")
-
-typedef enum ls_reduce_op {
-#define LS__REDUCE_OP_ENUM(name, value, text) name = value,
-    LS_REDUCE_OP_LIST(LS__REDUCE_OP_ENUM)
-#undef LS__REDUCE_OP_ENUM
-} ls_reduce_op;
-
-/* "sum", "MEAN": any case. */
-LS_API ls_status ls_reduce_op_named(const char *name, ls_reduce_op *out);
-LS_API const char *ls_reduce_op_name(ls_reduce_op op); /* "SUM"; "?" */
-
 /* In a replica: the sum (LS_SUM) or mean (LS_MEAN) over all replicas of every leaf, in the
  * same structure, on each of them. The mean of integers is f64. Its gradient is the same
  * all-reduce of the gradients. Sparse leaves: rows and values of all, in replica order (the
  * mean divides the values); no gradient flows through those. */
 LS_API ls_value *ls_all_reduce(ls_replica *replica, ls_reduce_op op, ls_value *value);
+
+/* In a replica: ls_batch_norm (ops.h) with the mean and variance of all replicas' rows, which all of
+ * them get: a list of the result, the mean and the variance. Replicas may differ in rows; those
+ * without any change no statistic. Gradients flow through, and back to the rows of all. With one
+ * replica, and outside of runs, it is ls_batch_norm. A variable that follows the statistics is
+ * best made with LS_AGGREGATE_ONLY_FIRST: every replica assigns the same. */
+LS_API ls_value *ls_sync_batch_norm(ls_replica *replica, ls_tensor *x, ls_tensor *scale,
+                                    ls_tensor *offset, double epsilon);
 
 /* ---- after the run ------------------------------------------------------------------ */
 

@@ -138,12 +138,70 @@ static void the_order_is_seen_in_the_result(void **state)
     assert_true(sum == 16777220); /* the first four, and big, which swallowed the last two */
 }
 
+/* ---- a sum of two with two copies, and quotients ------------------------------------------ */
+
+static double whole_at(ls_dtype dtype, const void *x, int64_t i)
+{
+    return dtype == LS_I32   ? (double)((const int32_t *)x)[i]
+           : dtype == LS_I64 ? (double)((const int64_t *)x)[i]
+                             : (double)((const uint8_t *)x)[i];
+}
+
+/* Floats as the mean's kernel has them; integers towards zero. */
+static void compare_quotient(ls_dtype dtype, const void *sum, const void *got, int64_t i, int by)
+{
+    if (dtype == LS_F32)
+        assert_true(((const float *)got)[i] == ((const float *)sum)[i] / (float)by);
+    else if (dtype == LS_F64)
+        assert_true(((const double *)got)[i] == ((const double *)sum)[i] / by);
+    else if (dtype == LS_I64)
+        assert_true(((const int64_t *)got)[i] == ((const int64_t *)sum)[i] / by);
+    else
+        assert_true(whole_at(dtype, got, i) == trunc(whole_at(dtype, sum, i) / by));
+}
+
+static void compare_pair(ls_dtype dtype, int by, int64_t count, bool turned)
+{
+    const ls__replicas_kernels *table[3];
+    int n_tables = TABLES(ls__replicas_table, table);
+    size_t bytes = (size_t)count * ls_dtype_size(dtype);
+    void *a = random_data(dtype, count), *b = random_data(dtype, count);
+    void *sum = malloc(bytes + 8), *y = malloc(bytes + 8), *z = malloc(bytes + 8);
+    const void *const in[] = { a, b };
+    table[0]->sum[dtype](2, in, sum, count);
+    for (int t = 0; t < n_tables; t++) {
+        memcpy(y, a, bytes);
+        memcpy(z, b, bytes);
+        table[t]->pair[dtype](y, z, turned ? z : y, turned ? y : z, by, count);
+        assert_memory_equal(y, z, bytes);
+        for (int64_t i = 0; i < count; i++)
+            compare_quotient(dtype, sum, y, i, by ? by : 1);
+        memcpy(z, sum, bytes);
+        table[t]->divide[dtype](z, by, count);
+        assert_memory_equal(y, z, bytes);
+    }
+    free(a);
+    free(b);
+    free(sum);
+    free(y);
+    free(z);
+}
+
+static void pairs_and_quotients(void **state)
+{
+    (void)state;
+    for (int d = 0; d < 5; d++)
+        for (int by = 0; by <= 9; by++)
+            compare_pair(dtypes[d], by, pick(0, 300), by % 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_in_the_order_of_the_tree),
         cmocka_unit_test(blocks_and_their_tails),
         cmocka_unit_test(the_order_is_seen_in_the_result),
+        cmocka_unit_test(pairs_and_quotients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

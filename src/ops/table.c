@@ -28,6 +28,7 @@
     X(layout_conv)                                                                                 \
     X(pool)                                                                                        \
     X(batch_norm)                                                                                  \
+    X(moments)                                                                                     \
     X(layer_norm)                                                                                  \
     X(softmax)                                                                                     \
     X(loss)                                                                                        \
@@ -47,7 +48,12 @@
     X(scatter)                                                                                     \
     X(lower)                                                                                       \
     X(meet)                                                                                        \
+    X(rate)                                                                                        \
+    X(clip_scales)                                                                                 \
+    X(accumulate)                                                                                  \
     X(update)                                                                                      \
+    X(update_lazy)                                                                                 \
+    X(update_reduced)                                                                              \
     X(fused_update)
 
 #define DECLARE(family) extern const ls_op *const ls__rows_##family[];

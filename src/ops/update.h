@@ -1,4 +1,14 @@
-/* Update rows, for optimizers; see update.c. */
+/*
+ * Update rows, for optimizers. One table of kinds gives four forms of row each:
+ *
+ *     X_update    one variable: gradient, numbers[, scale]
+ *     X_lazy      one variable, the rows that were touched: gradient, touched, numbers[, scale]
+ *     X_updates   many: numbers, gradients[, scales]
+ *     X_reduced   many, with the gradients of V replicas each: numbers, groups (ops/replicas.h)
+ *
+ * The numbers are rate, f64[], and of Adam the iteration, i64[], 1 for the first update. A scale is
+ * f64[]. Cells: the variable and its slots, variable after variable.
+ */
 #ifndef LS__OPS_UPDATE_H
 #define LS__OPS_UPDATE_H
 
@@ -6,37 +16,88 @@
 
 #include "dispatch/call.h"
 #include "kernels/update.h"
+#include "ops/replicas.h"
 #include "tensor/cell.h"
 
-typedef struct ls__adam_attrs {
+/* Each kind lists those fields that it has. */
+typedef struct ls__update_attrs {
+    double weight_decay; /* 0: none */
+    double clip_value;   /* 0: none */
+    double momentum;
+    int64_t nesterov;
     double beta1;
     double beta2;
     double epsilon;
-} ls__adam_attrs;
+} ls__update_attrs;
 
-/* `rate` is f64[], `iteration` i64[] and 1 for the first update. Adam's cells:
- * the variable, the first moment, the second moment. */
-ls_status ls__sgd_update(ls__cell *variable, ls_tensor *gradient, ls_tensor *rate);
-ls_status ls__adam_update(ls__cell *const *cells, ls_tensor *gradient, ls_tensor *rate,
-                          ls_tensor *iteration, const ls__adam_attrs *attrs);
+/* Of X_reduced. */
+typedef struct ls__reduced_attrs {
+    ls__reduce_attrs groups;
+    ls__update_attrs update;
+} ls__reduced_attrs;
 
-/* ---- for rows that update many variables (fused_update.c) ---------------------------- */
+enum { LS__MOST_SLOTS = 2 };
 
-extern const ls_attr ls__adam_attr_list[];
+typedef struct ls__update_kind {
+    ls__update_id id;
+    int cells;   /* of a variable: itself and its slots */
+    int numbers; /* 1: rate; 2: rate, iteration */
+    const char *slots[LS__MOST_SLOTS];
+    const ls_op *one, *lazy, *many, *reduced;
+} ls__update_kind;
 
-/* For shape rules: a variable and its slots (`count` cells) against its gradient;
- * how many cells; the inputs that are numbers. */
-ls_status ls__update_check(const ls_call *c, const ls__spec *gradient, int count,
+extern const ls__update_kind ls__update_kinds[LS__UPDATES];
+
+/* The kind of a row, of whatever form; NULL: it is no update. */
+const ls__update_kind *ls__update_kind_of(const ls_op *op);
+
+/* ---- calling ---------------------------------------------------------------------------- */
+
+/* What an update is given beside gradients. */
+typedef struct ls__update_numbers {
+    const ls__update_kind *kind;
+    const ls__update_attrs *attrs;
+    ls_tensor *rate, *iteration;
+} ls__update_numbers;
+
+/* `touched`: NULL, or f32[rows]: rows of 0 stay as they are. `scale`: NULL for none. */
+ls_status ls__update_one(const ls__update_numbers *u, ls__cell *const *cells, ls_tensor *gradient,
+                         ls_tensor *touched, ls_tensor *scale);
+
+/* `gradients` has those of all replicas for variable 0, then for variable 1... */
+ls_status ls__update_reduced(const ls__update_numbers *u, int replicas, int variables,
+                             ls__cell *const *cells, ls_tensor *const *gradients);
+
+/* ---- for the files of these rows ------------------------------------------------------ */
+
+extern const ls_attr ls__sgd_attr_list[], ls__momentum_attr_list[], ls__adam_attr_list[];
+extern const ls_op ls__update_lazy_rows[LS__UPDATES], ls__update_many_rows[LS__UPDATES],
+    ls__update_reduced_rows[LS__UPDATES];
+
+/* For shape rules: a variable and its slots against its gradient; how many cells; the numbers,
+ * from input `first` on; a scale. */
+ls_status ls__update_check(const ls_call *c, const ls__update_kind *kind, const ls__spec *gradient,
                            ls__cell *const *cells);
 ls_status ls__update_check_count(const ls_call *c, int cells);
-ls_status ls__update_check_rate(const ls_call *c, int input);
-ls_status ls__update_check_iteration(const ls_call *c, int input);
+ls_status ls__update_check_numbers(const ls_call *c, const ls__update_kind *kind, int first);
+ls_status ls__update_check_scale(const ls_call *c, int input);
 
-/* For kernels: one variable of `spec`. Adam's step is the same for all. */
-ls__adam ls__adam_step(const ls__adam_attrs *attrs, double rate, int64_t iteration);
-ls_status ls__sgd_run(ls__cell *const *cells, const ls__spec *spec, const void *gradient,
-                      double rate);
-ls_status ls__adam_run(ls__cell *const *cells, const ls__spec *spec, const void *gradient,
-                       const ls__adam *step);
+/* For kernels: what all variables of a call have in common, but the scale, which is 1. */
+ls__update ls__update_step(const ls_call *c, const ls__update_kind *kind,
+                           const ls__update_attrs *attrs, int first);
+
+/* Copies live views out, so that no write fails after another has happened. */
+ls_status ls__update_unshare(const ls_call *c);
+
+/* One variable of `spec`. */
+ls_status ls__update_run(const ls__update_kind *kind, ls__cell *const *cells, const ls__spec *spec,
+                         const void *gradient, const ls__update *step);
+
+/* Who works on `count` arrays at once: the team of this thread and its ranks, when they are large
+ * enough to wake it; else NULL and 1. */
+struct ls__team *ls__update_team(int count, const ls__spec *const *specs, int *ranks);
+
+/* x to the power of n, 0 or more: the same bits everywhere. */
+double ls__power(double x, int64_t n);
 
 #endif

@@ -13,6 +13,7 @@
 #define LS__OS_EVENT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ls__event {
@@ -24,7 +25,30 @@ typedef struct ls__event {
  * us in all: not at all when the threads that wait for each other outnumber the cores. */
 enum { LS__SPIN_NEVER = 0, LS__SPIN_SHORT = 400 };
 
+/* How long to spin while waiting for one of so many threads that work at once. */
+int ls__spin_for(int threads);
+
 void ls__event_post(ls__event *e);
 void ls__event_wait(ls__event *e, uint32_t count, int spin);
+
+/* Posts so many at once: 2^30 end every wait that is under way or comes later. */
+void ls__event_post_many(ls__event *e, uint32_t many);
+
+/* Whether the count has been reached; what was posted is seen then. */
+bool ls__event_reached(ls__event *e, uint32_t count);
+
+/* How long a number of waits may take in all. Its time runs from the first of them that has to
+ * sleep, so that waits that succeed at once do not read the clock. */
+typedef struct ls__deadline {
+    int64_t limit; /* nanoseconds; 0: for ever */
+    int64_t at;    /* 0: does not run yet */
+} ls__deadline;
+
+/* False when the deadline came first. */
+bool ls__event_wait_until(ls__event *e, uint32_t count, int spin, ls__deadline *deadline);
+
+/* For a loop that looks for something no event tells: the turn'th pause, longer and longer, 50 us
+ * at most. */
+void ls__back_off(int turn);
 
 #endif

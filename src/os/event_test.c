@@ -132,6 +132,48 @@ static void all_who_sleep_are_woken(void **state)
     }
 }
 
+/* ---- deadlines, and an end of all waits -------------------------------------------------- */
+
+static void a_deadline_ends_a_wait(void **state)
+{
+    (void)state;
+    ls__event e = { 0 };
+    for (int spin = LS__SPIN_NEVER; spin <= LS__SPIN_SHORT; spin += LS__SPIN_SHORT) {
+        ls__deadline d = { .limit = 1000000 };
+        assert_false(ls__event_wait_until(&e, 1, spin, &d));
+        assert_true(d.at > 0);
+        assert_false(ls__event_wait_until(&e, 1, spin, &d)); /* it has passed */
+        assert_int_equal(e.sleepers, 0);
+    }
+    ls__event_post(&e);
+    ls__deadline d = { .limit = 1 };
+    assert_true(ls__event_wait_until(&e, 1, LS__SPIN_NEVER, &d));
+    assert_true(ls__event_reached(&e, 1));
+    assert_false(ls__event_reached(&e, 2));
+    d = (ls__deadline){ .limit = INT64_MAX }; /* beyond the end of time */
+    ls__event_post(&e);
+    assert_true(ls__event_wait_until(&e, 2, LS__SPIN_NEVER, &d));
+}
+
+static void many_posts_end_all_waits(void **state)
+{
+    (void)state;
+    ls__event e = { 0 };
+    waiter w[WAITERS];
+    for (int i = 0; i < WAITERS; i++) {
+        w[i] = (waiter){ .event = &e, .want = 1000000u * ((uint32_t)i + 1) };
+        assert_int_equal(pthread_create(&w[i].thread, NULL, wait_for_it, &w[i]), 0);
+    }
+    while (atomic_load(&e.sleepers) < WAITERS)
+        sched_yield();
+    ls__event_post_many(&e, 1u << 30);
+    for (int i = 0; i < WAITERS; i++) {
+        pthread_join(w[i].thread, NULL);
+        assert_false(w[i].early);
+    }
+    assert_int_equal(e.sleepers, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +182,8 @@ int main(void)
         cmocka_unit_test(to_and_fro_spinning),
         cmocka_unit_test(to_and_fro_between_the_two),
         cmocka_unit_test(all_who_sleep_are_woken),
+        cmocka_unit_test(a_deadline_ends_a_wait),
+        cmocka_unit_test(many_posts_end_all_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

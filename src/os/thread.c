@@ -139,15 +139,6 @@ void ls__at_thread_end(void (*fn)(void))
     pthread_setspecific(end_key, &end_key); /* any non-NULL value arms the key */
 }
 
-uint64_t ls__thread_number(void)
-{
-    static _Atomic uint64_t last;
-    static _Thread_local uint64_t mine;
-    if (mine == 0)
-        mine = 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
-    return mine;
-}
-
 _Static_assert(sizeof(pthread_once_t) == sizeof(ls__once) && PTHREAD_ONCE_INIT == 0,
                "ls__once is a pthread_once_t");
 

@@ -28,9 +28,6 @@ void ls__worker_stop(ls__worker *worker);
  * however often it is given; at most eight functions a thread, the last first. */
 void ls__at_thread_end(void (*fn)(void));
 
-/* A number that no other thread of this process has or had; never 0. */
-uint64_t ls__thread_number(void);
-
 /* Calls `fn` in the first thread that comes; all return after it has. A flag starts
  * as zeros. */
 typedef struct ls__once {

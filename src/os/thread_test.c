@@ -309,38 +309,6 @@ static void a_forked_child_has_no_workers(void **state)
     ls__worker_stop(w);
 }
 
-static void *number_of_thread(void *user)
-{
-    uint64_t *out = user;
-    out[0] = ls__thread_number();
-    out[1] = ls__thread_number();
-    return NULL;
-}
-
-static void threads_have_numbers(void **state)
-{
-    (void)state;
-    enum { THREADS = 8 };
-    pthread_t threads[THREADS];
-    uint64_t numbers[2 * THREADS][2];
-    for (int wave = 0; wave < 2; wave++) { /* the second after the first has ended */
-        for (int i = 0; i < THREADS; i++)
-            assert_int_equal(
-                pthread_create(&threads[i], NULL, number_of_thread, numbers[wave * THREADS + i]),
-                0);
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
-    }
-    uint64_t own = ls__thread_number();
-    for (int i = 0; i < 2 * THREADS; i++) {
-        assert_true(numbers[i][0] != 0 && numbers[i][0] != own);
-        assert_true(numbers[i][0] == numbers[i][1]);
-        for (int k = 0; k < i; k++)
-            assert_true(numbers[i][0] != numbers[k][0]);
-    }
-    assert_true(own != 0 && ls__thread_number() == own);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,7 +321,6 @@ int main(void)
         cmocka_unit_test_setup(impossible_core_is_no_crash, clean),
         cmocka_unit_test_setup(hook_runs_when_its_thread_ends, clean),
         cmocka_unit_test_setup(hook_runs_on_workers_too, clean),
-        cmocka_unit_test_setup(threads_have_numbers, clean),
         cmocka_unit_test_setup(a_forked_child_has_no_workers, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,44 +27,65 @@ typedef struct all_reduce_attrs {
 
 /* ---- in the meeting --------------------------------------------------------------------------- */
 
-typedef struct merging {
+/* The next of the leaves that were combined, on every replica. */
+typedef struct giving {
     const ls_strategy *s;
-    ls_reduce_op op;
-    int leaf, leaves;
-} merging;
+    const ls__combining *next;
+} giving;
+
+static ls_value *give_leaf(const ls_value *leaf, void *user)
+{
+    giving *g = user;
+    (void)leaf;
+    return ls__mirrored_leaf(g->s, (g->next++)->out);
+}
 
 /* A leaf that is one tensor for all is still V of them here: each replica gave it. */
-static ls_value *merge_leaf(const ls_value *leaf, void *user)
+static ls_status take_leaf(const ls_strategy *s, const ls_value *leaf, int number, int of,
+                           ls__combining *c)
 {
-    merging *m = user;
-    char who[48] = "the value";
-    if (m->leaves > 1)
-        snprintf(who, sizeof who, "leaf %d of %d", m->leaf++, m->leaves);
-    ls__parts parts;
-    if (ls__parts_of(m->s, who, leaf, ls__device_of_replica(m->s, 0), &parts))
+    if (of > 1)
+        snprintf(c->who, sizeof c->who, "leaf %d of %d", number, of);
+    else
+        snprintf(c->who, sizeof c->who, "the value");
+    ls_status st = ls__parts_of(s, c->who, leaf, ls__device_of_replica(s, 0), &c->parts);
+    if (st || c->parts.spread == LS_SPREAD_PER_REPLICA)
+        return st;
+    ls_tensor *same = c->parts.at[0];
+    c->parts = (ls__parts){ LS_SPREAD_PER_REPLICA, s->replicas,
+                            ls__frame_alloc(sizeof same * (size_t)s->replicas) };
+    for (int i = 0; c->parts.at && i < s->replicas; i++)
+        c->parts.at[i] = same;
+    return c->parts.at ? LS_OK : LS_NO_MEMORY;
+}
+
+static ls_value *merge(ls_strategy *s, ls_reduce_op op, const ls_value *arguments)
+{
+    int n = ls_leaf_count(arguments);
+    const ls_value **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(n + 1));
+    ls__combining *list = ls__frame_alloc(sizeof *list * (size_t)(n + 1));
+    if (!leaves || !list)
         return NULL;
-    if (parts.spread != LS_SPREAD_PER_REPLICA) {
-        ls_tensor *same = parts.at[0];
-        parts = (ls__parts){ LS_SPREAD_PER_REPLICA, m->s->replicas,
-                             ls__frame_alloc(sizeof *parts.at * (size_t)m->s->replicas) };
-        for (int i = 0; parts.at && i < parts.count; i++)
-            parts.at[i] = same;
+    ls__leaves(arguments, leaves);
+    for (int i = 0; i < n; i++) {
+        list[i] = (ls__combining){ .out = NULL };
+        if (take_leaf(s, leaves[i], i, n, &list[i]))
+            return NULL;
     }
-    return parts.at ? ls__mirrored_leaf(m->s, ls__combine(m->s, who, m->op, &parts)) : NULL;
+    giving g = { s, list };
+    return ls__combine_all(s, op, n, list) ? NULL : ls__value_map(arguments, give_leaf, &g);
 }
 
 static ls_value *merge_sum(ls_strategy *s, ls_value *arguments, void *user)
 {
     (void)user;
-    merging m = { s, LS_SUM, 0, ls_leaf_count(arguments) };
-    return ls__value_map(arguments, merge_leaf, &m);
+    return merge(s, LS_SUM, arguments);
 }
 
 static ls_value *merge_mean(ls_strategy *s, ls_value *arguments, void *user)
 {
     (void)user;
-    merging m = { s, LS_MEAN, 0, ls_leaf_count(arguments) };
-    return ls__value_map(arguments, merge_leaf, &m);
+    return merge(s, LS_MEAN, arguments);
 }
 
 /* ---- on the tape ------------------------------------------------------------------------------- */

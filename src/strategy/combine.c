@@ -7,6 +7,7 @@
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
 #include <lockstep/variable.h>
+#include <stdio.h>
 
 #include "base/status.h"
 #include "ops/replicas.h"
@@ -121,17 +122,21 @@ static ls_tensor *divided(ls_tensor *t, int n)
     return ls_div(t, ls__scalar_like(t, n));
 }
 
-static ls_tensor *add_up(const ls_strategy *s, ls_reduce_op op, const ls__parts *p)
+static ls_status add_up(const ls_strategy *s, ls_reduce_op op, int tensors, ls_tensor **xs,
+                        ls_tensor **out)
 {
-    if (LS__DEFECT(LS__MEAN_BY_DEVICES) && op == LS_MEAN)
-        return divided(ls__sum_replicas(LS_SUM, p->count, p->at), s->n_devices);
-    if (LS__DEFECT(LS__WRONG_ORDER))
-        for (int i = 0, k = p->count - 1; i < k; i++, k--) {
-            ls_tensor *last = p->at[k];
-            p->at[k] = p->at[i];
-            p->at[i] = last;
+    int v = s->replicas;
+    bool by_devices = LS__DEFECT(LS__MEAN_BY_DEVICES) && op == LS_MEAN;
+    for (int t = 0; LS__DEFECT(LS__WRONG_ORDER) && t < tensors; t++)
+        for (int i = t * v, k = t * v + v - 1; i < k; i++, k--) {
+            ls_tensor *last = xs[k];
+            xs[k] = xs[i];
+            xs[i] = last;
         }
-    return ls__sum_replicas(op, p->count, p->at);
+    ls_status st = ls__sum_replicas_all(by_devices ? LS_SUM : op, v, tensors, xs, out);
+    for (int t = 0; by_devices && !st && t < tensors; t++)
+        out[t] = divided(out[t], s->n_devices);
+    return st;
 }
 
 /* Rows are named by i32 or i64: by i64 where replicas differ. */
@@ -180,27 +185,89 @@ static bool is_number_0(const ls_tensor *t)
            (ls_dtype_is_float(d) || ls_dtype_is_integer(d)) && ls_to_double(t) == 0;
 }
 
+/* Checks one of them, and does it unless it is a sum of dense tensors: *later. */
+static ls_status combine_one(const ls_strategy *s, ls_reduce_op op, ls__combining *c, bool *later)
+{
+    const ls__parts *parts = &c->parts;
+    ls_tensor *first = parts->at[0];
+    *later = false;
+    if (op == LS_ONLY_FIRST) {
+        c->out = ls__same_value(first);
+    } else if (parts->spread != LS_SPREAD_PER_REPLICA) {
+        bool itself = op == LS_MEAN || s->replicas == 1 || is_number_0(first);
+        c->out = itself || !ls__refuse_sum(s, c->who, parts) ? ls__same_value(first) : NULL;
+    } else {
+        const ls__spec **specs = ls__frame_alloc(sizeof *specs * (size_t)parts->count);
+        if (!specs)
+            return LS_NO_MEMORY;
+        int sparse = 0;
+        for (int i = 0; i < parts->count; i++) {
+            specs[i] = &parts->at[i]->spec;
+            sparse += ls_is_sparse(parts->at[i]);
+        }
+        ls_status st = ls__replicas_alike(c->who, parts->count, specs, -1);
+        if (!st)
+            st = check_number(c->who, first);
+        if (st)
+            return st;
+        *later = sparse != parts->count;
+        c->out = *later ? NULL : join_sparse(op, parts);
+    }
+    return c->out || *later ? LS_OK : ls_error_pending();
+}
+
+static ls_status combine_now(const ls_strategy *s, ls_reduce_op op, ls__combining *c, bool *later)
+{
+    if (!c->where[0])
+        return combine_one(s, op, c, later);
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    return ls__error_scope_close(&scope, combine_one(s, op, c, later), "%s", c->where);
+}
+
+/* Those that wait and have the dtype of the first of them, in one row. */
+static ls_status combine_alike(const ls_strategy *s, ls_reduce_op op, int count,
+                               ls__combining *list, bool *waits, int first)
+{
+    int v = s->replicas, n = 0;
+    ls_dtype dtype = ls_dtype_of(list[first].parts.at[0]);
+    ls_tensor **xs = ls__frame_alloc(sizeof *xs * (size_t)v * (size_t)(count - first));
+    ls_tensor **out = ls__frame_alloc(sizeof *out * (size_t)(count - first));
+    int *from = ls__frame_alloc(sizeof *from * (size_t)(count - first));
+    if (!xs || !out || !from)
+        return LS_NO_MEMORY;
+    for (int i = first; i < count; i++) {
+        if (!waits[i] || ls_dtype_of(list[i].parts.at[0]) != dtype)
+            continue;
+        for (int r = 0; r < v; r++)
+            xs[n * v + r] = list[i].parts.at[r];
+        from[n++] = i;
+        waits[i] = false;
+    }
+    ls_status st = add_up(s, op, n, xs, out);
+    for (int i = 0; i < n && !st; i++)
+        list[from[i]].out = out[i];
+    return st;
+}
+
+ls_status ls__combine_all(const ls_strategy *s, ls_reduce_op op, int count, ls__combining *list)
+{
+    bool *waits = ls__frame_alloc(sizeof *waits * (size_t)(count + 1));
+    ls_status st = waits ? LS_OK : LS_NO_MEMORY;
+    for (int i = 0; i < count && !st; i++)
+        st = combine_now(s, op, &list[i], &waits[i]);
+    for (int i = 0; i < count && !st; i++)
+        if (waits[i])
+            st = combine_alike(s, op, count, list, waits, i);
+    return st;
+}
+
 ls_tensor *ls__combine(const ls_strategy *s, const char *who, ls_reduce_op op,
                        const ls__parts *parts)
 {
-    ls_tensor *first = parts->at[0];
-    if (op == LS_ONLY_FIRST)
-        return ls__same_value(first);
-    if (parts->spread != LS_SPREAD_PER_REPLICA) {
-        bool itself = op == LS_MEAN || s->replicas == 1 || is_number_0(first);
-        return itself || !ls__refuse_sum(s, who, parts) ? ls__same_value(first) : NULL;
-    }
-    const ls__spec **specs = ls__frame_alloc(sizeof *specs * (size_t)parts->count);
-    if (!specs)
-        return NULL;
-    int sparse = 0;
-    for (int i = 0; i < parts->count; i++) {
-        specs[i] = &parts->at[i]->spec;
-        sparse += ls_is_sparse(parts->at[i]);
-    }
-    if (ls__replicas_alike(who, parts->count, specs, -1) || check_number(who, first))
-        return NULL;
-    return sparse == parts->count ? join_sparse(op, parts) : add_up(s, op, parts);
+    ls__combining one = { .parts = *parts };
+    snprintf(one.who, sizeof one.who, "%s", who);
+    return ls__combine_all(s, op, 1, &one) ? NULL : one.out;
 }
 
 /* ---- mirroring ------------------------------------------------------------------------------- */

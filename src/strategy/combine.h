@@ -28,6 +28,15 @@ ls_status ls__parts_of(const ls_strategy *s, const char *who, const ls_value *le
 ls_tensor *ls__combine(const ls_strategy *s, const char *who, ls_reduce_op op,
                        const ls__parts *parts);
 
+/* The same of several at once: what can be added up together is (one row, so one set of packs). */
+typedef struct ls__combining {
+    char who[48];   /* as above */
+    char where[24]; /* what begins its error beside `who` ("value 2"), or "" */
+    ls__parts parts;
+    ls_tensor *out; /* the answer */
+} ls__combining;
+ls_status ls__combine_all(const ls_strategy *s, ls_reduce_op op, int count, ls__combining *list);
+
 /* LS_INVALID when `op` is no ls_reduce_op, or LS_ONLY_FIRST without `first`. */
 ls_status ls__check_reduce_op(const char *who, ls_reduce_op op, bool first);
 

@@ -23,7 +23,10 @@ typedef enum ls__defect_name {
 } ls__defect_name;
 
 #ifdef LS__DEFECTS
+struct ls__schedule;
 extern int ls__defect;
+/* Changes the schedule by which a strategy adds up (tests/altered_hops_test.c); NULL: as it is. */
+extern void (*ls__alter_schedule)(struct ls__schedule *schedule);
 #define LS__DEFECT(name) (ls__defect == (name))
 #else
 #define LS__DEFECT(name) 0

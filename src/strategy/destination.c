@@ -3,6 +3,7 @@
  * handle for each replica, since CPU devices share theirs; a plain one is on one device.
  */
 #include <lockstep/extended.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -98,30 +99,112 @@ static ls_value *bring(const ls_strategy *s, ls_tensor *t, const ls_destination 
     return d->components ? ls__mirrored_leaf(s, t) : ls_leaf(ls__on_device(t, d->device));
 }
 
+/* The leaves of several values, each with the destination of its value. */
 typedef struct job {
     const ls_strategy *s;
     const char *who;
     ls_reduce_op op;
-    const ls_destination *to;
+    int count; /* values */
+    ls_value *const *values;
+    ls_destination *const *to;
+    bool numbered; /* errors tell which value */
 } job;
 
-static ls_value *reduce_leaf(const ls_value *leaf, void *user)
+static ls_status check(const job *j, int i)
 {
-    const job *j = user;
-    ls__device *device = j->to->components ? ls__device_of_replica(j->s, 0) : j->to->device;
-    ls__parts parts;
-    if (ls__parts_of(j->s, j->who, leaf, device, &parts))
-        return NULL;
-    ls_tensor *t = ls__combine(j->s, j->who, j->op, &parts);
-    return t ? bring(j->s, t, j->to) : NULL;
+    ls_status st = ls__check_reduce_op(j->who, j->op, true);
+    if (!st)
+        st = ls__check_value(j->who, j->values[i]);
+    return st ? st : check_destination(j->s, j->who, j->to[i]);
 }
 
-static ls_value *reduce_to(job *j, const ls_value *value)
+static ls_status take(const job *j, int i, const ls_value *leaf, ls__combining *c)
 {
-    if (ls__check_reduce_op(j->who, j->op, true) || ls__check_value(j->who, value) ||
-        check_destination(j->s, j->who, j->to))
-        return NULL;
-    return ls__value_map(value, reduce_leaf, j);
+    const ls_destination *to = j->to[i];
+    ls__device *device = to->components ? ls__device_of_replica(j->s, 0) : to->device;
+    *c = (ls__combining){ .out = NULL };
+    snprintf(c->who, sizeof c->who, "%s", j->who);
+    if (j->numbered)
+        snprintf(c->where, sizeof c->where, "value %d", i);
+    return ls__parts_of(j->s, j->who, leaf, device, &c->parts);
+}
+
+/* Leaves so far; room grows by doubling, since what was given up stays until the frame closes. */
+typedef struct leaf_list {
+    ls__combining *at;
+    int count, room;
+} leaf_list;
+
+static ls_status make_room(leaf_list *l, int more)
+{
+    if (l->room - l->count >= more)
+        return LS_OK;
+    int room = 2 * l->count + more;
+    ls__combining *longer = ls__frame_alloc(sizeof *longer * (size_t)room);
+    if (!longer)
+        return LS_NO_MEMORY;
+    for (int k = 0; k < l->count; k++)
+        longer[k] = l->at[k];
+    l->at = longer;
+    l->room = room;
+    return LS_OK;
+}
+
+/* Checks value i and appends its leaves to the list. */
+static ls_status take_value(const job *j, int i, leaf_list *l)
+{
+    ls_status st = check(j, i);
+    if (st)
+        return st;
+    int more = ls_leaf_count(j->values[i]);
+    const ls_value **leaves = ls__frame_alloc(sizeof *leaves * (size_t)(more + 1));
+    if (!leaves || make_room(l, more))
+        return LS_NO_MEMORY;
+    ls__leaves(j->values[i], leaves);
+    for (int k = 0; k < more && !st; k++)
+        st = take(j, i, leaves[k], &l->at[l->count++]);
+    return st;
+}
+
+static ls_status take_numbered(const job *j, int i, leaf_list *l)
+{
+    if (!j->numbered)
+        return take_value(j, i, l);
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    return ls__error_scope_close(&scope, take_value(j, i, l), "value %d", i);
+}
+
+typedef struct giving {
+    const ls_strategy *s;
+    const ls__combining *next;
+    const ls_destination *to;
+} giving;
+
+static ls_value *give_leaf(const ls_value *leaf, void *user)
+{
+    giving *g = user;
+    (void)leaf;
+    return bring(g->s, (g->next++)->out, g->to);
+}
+
+/* `out` gets as many values. */
+static ls_status reduce_all(const job *j, ls_value **out)
+{
+    leaf_list l = { .at = NULL };
+    for (int i = 0; i < j->count; i++) {
+        ls_status st = take_numbered(j, i, &l);
+        if (st)
+            return st;
+    }
+    ls_status st = ls__combine_all(j->s, j->op, l.count, l.at);
+    giving g = { j->s, l.at, NULL };
+    for (int i = 0; i < j->count && !st; i++) {
+        g.to = j->to[i];
+        out[i] = ls__value_map(j->values[i], give_leaf, &g);
+        st = out[i] ? LS_OK : ls_error_pending();
+    }
+    return st;
 }
 
 ls_value *ls_reduce_to(ls_strategy *s, ls_reduce_op op, ls_value *value,
@@ -130,9 +213,11 @@ ls_value *ls_reduce_to(ls_strategy *s, ls_reduce_op op, ls_value *value,
     ls__mode mode;
     if (ls__enter_cross("ls_reduce_to", s, &mode))
         return NULL;
-    ls_value *out = reduce_to(&(job){ s, "ls_reduce_to", op, destination }, value);
+    ls_value *out = NULL;
+    const job j = { s, "ls_reduce_to", op, 1, &value, &destination, false };
+    ls_status st = reduce_all(&j, &out);
     ls__mode_pop(&mode);
-    return out;
+    return st ? NULL : out;
 }
 
 static ls_value *reduce_each(ls_strategy *s, ls_reduce_op op, int count, ls_value *const *values,
@@ -146,14 +231,8 @@ static ls_value *reduce_each(ls_strategy *s, ls_reduce_op op, int count, ls_valu
         return NULL;
     }
     ls_value **out = ls__frame_alloc(sizeof *out * (size_t)(count + 1));
-    for (int i = 0; out && i < count; i++) {
-        ls__error_scope scope;
-        ls__error_scope_open(&scope);
-        out[i] = reduce_to(&(job){ s, who, op, to[i] }, values[i]);
-        if (ls__error_scope_close(&scope, out[i] ? LS_OK : ls_error_pending(), "value %d", i))
-            return NULL;
-    }
-    return out ? ls_list(count, out) : NULL;
+    const job j = { s, who, op, count, values, to, true };
+    return out && !reduce_all(&j, out) ? ls_list(count, out) : NULL;
 }
 
 ls_value *ls_batch_reduce_to(ls_strategy *s, ls_reduce_op op, int count, ls_value *const *values,

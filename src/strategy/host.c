@@ -12,15 +12,11 @@
 #include "os/topology.h"
 #include "strategy/replay.h"
 #include "strategy/run_state.h"
+#include "strategy/team.h"
 
 ls__host *ls__host_of(ls_strategy *s, int replica)
 {
     return &s->hosts[replica];
-}
-
-int ls__spin_for(int threads)
-{
-    return threads > ls_cpu_cores() ? LS__SPIN_NEVER : LS__SPIN_SHORT;
 }
 
 ls__order ls__host_serve(ls__host *host)
@@ -31,6 +27,8 @@ ls__order ls__host_serve(ls__host *host)
         ls__run_replica(host->what, host->replica);
     else if (order == LS__ORDER_REPLAY)
         ls__replay_share(host->what, host->replica);
+    else if (order == LS__ORDER_SHARE)
+        ls__team_serve(host->what, host->replica);
     return order;
 }
 

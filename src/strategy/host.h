@@ -13,6 +13,7 @@ typedef enum ls__order {
     LS__ORDER_RUN,    /* `what` is a run: be your replica of it */
     LS__ORDER_RESUME, /* the meeting you wait in is over */
     LS__ORDER_REPLAY, /* `what` is a replay: drive your device's replicas */
+    LS__ORDER_SHARE,  /* `what` is work of a meeting: do your device's share (team.h) */
     LS__ORDER_QUIT
 } ls__order;
 
@@ -35,9 +36,6 @@ void ls__host_tell(ls_strategy *s, int replica, ls__order order, void *what);
 /* For a host: waits for its next order, does it if it is a piece of work, and returns it. */
 ls__order ls__host_serve(ls__host *host);
 ls__host *ls__host_of(ls_strategy *s, int replica);
-
-/* How long to spin while waiting for one of n threads that work at once. */
-int ls__spin_for(int threads);
 
 /* Ends all threads. */
 void ls__hosts_stop(ls_strategy *s);

@@ -12,6 +12,7 @@
 #include "strategy/defect.h"
 #include "strategy/host.h"
 #include "strategy/run_state.h"
+#include "strategy/team.h"
 #include "strategy/tracer.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
@@ -147,9 +148,14 @@ static ls_status merge_in_context(ls__run *run)
         ls__run_draws_switch(&run->zero_draws, &run->merge_draws);
     ls__mode_push(&mode);
     int recorded = ls__run_records_for(run, -1);
-    ls_status st = LS_NO_MEMORY;
-    LS_FRAME
-        st = merge(run);
+    ls_status st = run->s->replicas > 1 ? ls__team_make(run->s) : LS_OK;
+    ls__team *team = ls__team_use(run->s->replicas > 1 ? &run->s->team : NULL);
+    if (!st) {
+        st = LS_NO_MEMORY;
+        LS_FRAME
+            st = merge(run);
+    }
+    ls__team_use(team);
     ls__run_records_for(run, recorded);
     ls__mode_pop(&mode);
     if (own_draws)

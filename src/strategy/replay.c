@@ -7,11 +7,15 @@
  */
 #include "strategy/replay.h"
 
+#include <string.h>
+
+#include "collective/placement.h"
 #include "dispatch/context.h"
 #include "kernels/threads.h"
+#include "ops/replicas.h"
 #include "strategy/defect.h"
 #include "strategy/host.h"
-#include "strategy/placement.h"
+#include "strategy/team.h"
 #include "tensor/journal.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
@@ -32,6 +36,7 @@ struct ls__replay {
     part *parts; /* V */
     ls__journal journal;
     ls__journal *journal_now; /* what pieces run under: the journal, or NULL */
+    int piece;                /* meetings held so far */
     bool to_tail;             /* pieces stop where nothing can fail any more */
     int devices;              /* that work at once: 1 for the default strategy */
     ls_numerics numerics;
@@ -41,32 +46,69 @@ struct ls__replay {
 
 /* ---- a round --------------------------------------------------------------------------------- */
 
-static void run_part(ls__replay *p, int r)
+/* What the meeting to come only adds up, and the device's buffers for it; NULL: nothing. */
+static ls__fold_stack *folds_of(const ls__replay *p, int device)
+{
+    if (p->piece >= p->step->n_meetings || p->step->meetings[p->piece].folded.count == 0)
+        return NULL;
+    return &p->step->memory[device].folds[p->piece];
+}
+
+/* What could not be made in the buffer is copied there; then the buffer is full. */
+static void fold(ls__replay *p, int r, int device, ls__fold_stack *stack)
+{
+    const ls__piece *program = &p->step->programs[r];
+    const ls__folded *folded = &p->step->meetings[p->piece].folded;
+    char *buffer = ls__fold_buffer(stack);
+    const ls_call *c = ls__instance_call(program->instance, p->parts[r].meeting);
+    for (int i = 0; i < program->plan->n_lent; i++) {
+        const ls__lent *lent = &program->plan->lent[i];
+        if (lent->meeting == p->piece && !lent->placed)
+            memcpy(buffer + lent->offset, c->in_data[lent->input],
+                   ls__spec_bytes(c->in[lent->input]));
+    }
+    for (int a = 0; a < folded->count; a++) {
+        const ls__folded_array *array = &folded->arrays[a];
+        if (array->constant)
+            memcpy(buffer + array->offset, array->constant,
+                   (size_t)array->count * ls_dtype_size(array->dtype));
+    }
+    ls__fold_take(stack, folded, p->s->team.folded, device, r);
+}
+
+static bool run_part(ls__replay *p, int r, int device)
 {
     ls__piece *program = &p->step->programs[r];
     part *mine = &p->parts[r];
-    if (mine->status)
-        return;
+    ls__fold_stack *stack = folds_of(p, device);
+    if (stack)
+        ls__instance_lend(program->instance, p->piece, ls__fold_buffer(stack));
     int stop = p->to_tail ? program->plan->tail : program->plan->n_instructions;
     mine->status = ls__instance_run_to(program->instance, stop, &mine->meeting);
     if (mine->status)
         ls__error_take(&mine->error);
+    else if (stack)
+        fold(p, r, device, stack);
+    return !mine->status;
 }
 
 static void run_share(ls__replay *p, int device)
 {
     ls_strategy *s = p->s;
     ls__journal *journal = ls__journal_use(p->journal_now);
+    ls__team *team = ls__team_use(NULL); /* of a meeting around: its threads are at work here */
     ls_numerics numerics = ls_check_numerics(p->numerics);
     int threads = ls__kernel_threads_get();
     if (threads != p->kernel_threads)
         ls__kernel_threads(p->kernel_threads);
     int end = ls__block_begin(s->replicas, p->devices, device + 1);
     for (int r = ls__block_begin(s->replicas, p->devices, device); r < end; r++)
-        run_part(p, r);
+        if (!run_part(p, r, device))
+            break; /* the step did not happen: what the others would do is not seen */
     if (threads != p->kernel_threads)
         ls__kernel_threads(threads);
     ls_check_numerics(numerics);
+    ls__team_use(team);
     ls__journal_use(journal);
     if (p->devices > 1 && atomic_fetch_sub_explicit(&p->pending, 1, memory_order_acq_rel) == 1)
         ls__event_post(&s->done); /* the replay may be over at once */
@@ -113,15 +155,41 @@ static ls_status round_of_all(ls__replay *p, bool journaled, bool to_tail)
 static ls_status run_meeting(ls__replay *p, ls__piece *m, bool final)
 {
     int none;
+    ls__team *team = ls__team_use(p->s->replicas > 1 ? &p->s->team : NULL);
     ls__journal *before = ls__journal_use(&p->journal);
     int stop = final ? m->plan->tail : m->plan->n_instructions;
     ls_status st = ls__instance_run_to(m->instance, stop, &none);
     if (!st && final) {
-        ls__journal_use(NULL);
+        if (ls__sums_are_sure(&p->s->team))
+            ls__journal_use(NULL);
         st = ls__instance_run(m->instance, &none);
     }
     ls__journal_use(before);
+    ls__team_use(team);
     return st;
+}
+
+/* A node of the tree is where all its replicas' values are: the calls that add up look there. */
+static void find_folded(ls__replay *p, ls__piece *m, int device)
+{
+    const ls__fold_stack *stack = folds_of(p, device);
+    for (int i = 0; stack && i < stack->n_nodes; i++) {
+        ls__tree_node node = stack->nodes[i];
+        for (int r = ls__tree_first(node); r < ls__tree_end(node, p->s->replicas); r++)
+            for (int a = 0; a < m->folded.count; a++) {
+                const ls__folded_array *array = &m->folded.arrays[a];
+                const void **in =
+                    (const void **)ls__instance_call(m->instance, array->instruction)->in_data;
+                in[array->input + r] = (char *)stack->at[i]->data + array->offset;
+            }
+    }
+}
+
+static void begin_meeting(ls__replay *p, ls__piece *m)
+{
+    ls__instance_begin(m->instance, m->inputs, &m->first);
+    for (int d = 0; d < p->devices; d++)
+        find_folded(p, m, d);
 }
 
 static ls_status hold_meeting(ls__replay *p, int k)
@@ -133,13 +201,13 @@ static ls_status hold_meeting(ls__replay *p, int k)
         m->inputs[i] =
             ls__instance_call(instance, p->parts[from.from].meeting)->in_data[from.index];
     }
-    ls__instance_begin(m->instance, m->inputs, &m->first);
+    begin_meeting(p, m);
     ls__error_scope scope;
     ls__error_scope_open(&scope);
     bool final = k == p->step->n_meetings - 1 && !p->step->late_can_fail;
     ls_status st = run_meeting(p, m, final);
     if (!st && LS__DEFECT(LS__MERGED_TWICE)) {
-        ls__instance_begin(m->instance, m->inputs, &m->first);
+        begin_meeting(p, m);
         st = run_meeting(p, m, final);
     }
     return ls__error_scope_close(&scope, st, "%s", m->recorded->name);
@@ -151,12 +219,14 @@ static ls_status run_pieces(ls__replay *p)
 {
     const ls__traced_step *step = p->step;
     for (int k = 0; k < step->n_meetings; k++) {
+        p->piece = k;
         ls_status st = round_of_all(p, true, false);
         if (!st)
             st = hold_meeting(p, k);
         if (st)
             return st;
     }
+    p->piece = step->n_meetings;
     /* Writes wait until no replica can fail any more. */
     if (step->late_can_fail) {
         ls_status st = round_of_all(p, true, step->writes_late);
@@ -216,7 +286,12 @@ static ls_status prepare(ls__replay *p, const ls_value *arguments)
     if (!leaves || !p->parts)
         return LS_NO_MEMORY;
     ls__leaves(arguments, leaves);
-    ls_status st = LS_OK;
+    ls_status st = p->s->replicas > 1 ? ls__team_make(p->s) : LS_OK;
+    if (!st)
+        st = ls__step_place(step, p->s);
+    for (int d = 0; d < p->devices && !st; d++)
+        for (int k = 0; k < step->n_meetings; k++)
+            ls__fold_stack_empty(&step->memory[d].folds[k]);
     for (int r = 0; r < step->replicas && !st; r++) {
         p->parts[r] = (part){ .meeting = -1 };
         st = take_inputs(p, r, n, leaves);

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/placement.h"
+#include "collective/team.h"
 #include "dispatch/tape.h"
 #include "kernels/threads.h"
 #include "os/thread.h"
 #include "strategy/defect.h"
 #include "strategy/host.h"
-#include "strategy/placement.h"
 #include "strategy/run_state.h"
 #include "strategy/tracer.h"
 #include "tensor/tensor.h"
@@ -225,6 +226,7 @@ typedef struct outside {
     ls__device *device;
     ls__journal *journal;
     ls__sink *sink;
+    ls__team *team; /* for meetings only: its threads host replicas now */
     ls_numerics numerics;
     int kernel_threads, tape, sink_replica;
     bool one_of_many;
@@ -240,6 +242,7 @@ static void enter(ls__run *run, int replica, outside *o)
     ls__mode_push(&o->mode);
     o->device = ls__device_use(ls__device_of_replica(run->s, replica));
     o->journal = ls__journal_use(&run->journal);
+    o->team = ls__team_use(NULL);
     o->sink = ls__sink_set(run->tracer ? ls__tracer_sink(run->tracer, replica) : run->sink);
     o->sink_replica = ls__run_records_for(run, run->s->replicas > 1 ? replica : -1);
     o->numerics = ls_check_numerics(run->numerics);
@@ -261,6 +264,7 @@ static void leave(ls__run *run, int replica, outside *o)
     ls_check_numerics(o->numerics);
     ls__run_records_for(run, o->sink_replica);
     ls__sink_set(o->sink);
+    ls__team_use(o->team);
     ls__journal_use(o->journal);
     ls__device_use(o->device);
 }

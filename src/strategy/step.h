@@ -7,11 +7,13 @@
  *      meeting 0               |merge|                     its graph: inputs are what replicas brought
  *
  * Nothing is copied between them: a meeting reads the replicas' memory where they left it,
- * and replicas read its results where it left them.
+ * and replicas read its results where it left them. Replicas that take turns on a device share its
+ * arena; what is only added up at a meeting is folded as they finish (fold.h).
  */
 #ifndef LS__STRATEGY_STEP_H
 #define LS__STRATEGY_STEP_H
 
+#include "strategy/fold.h"
 #include "strategy/run_state.h"
 #include "trace/execute.h"
 #include "trace/function.h"
@@ -35,8 +37,15 @@ typedef struct ls__piece {
     ls__sources gained;  /* of a replica: inputs after the arguments. Of a meeting: all inputs */
     const void **inputs; /* addresses of all inputs */
     int n_arguments;     /* of a replica */
+    ls__folded folded;   /* of a meeting: what it only adds up */
     ls__draw first;      /* of a meeting: its draws come after those of the ones before */
 } ls__piece;
+
+/* What the replicas of one device share. */
+typedef struct ls__device_memory {
+    ls__storage *arena;
+    ls__fold_stack *folds; /* per meeting; none where nothing is folded */
+} ls__device_memory;
 
 typedef struct ls__traced_step {
     unsigned char *signature;
@@ -45,6 +54,8 @@ typedef struct ls__traced_step {
     ls__piece *programs; /* V */
     ls__piece *meetings;
     int n_meetings;
+    int devices; /* that its memory is for; 0: there is none yet */
+    ls__device_memory *memory;
     ls_value *results;            /* kept: how they are grouped, with symbols for tensors */
     bool draws;                   /* any of it draws */
     bool writes_late;             /* a program writes after its last meeting */
@@ -59,6 +70,11 @@ ls_value *ls__step_run(ls_strategy *s, struct ls__run *outer, ls_function *f, ls
 /* Compiles what was recorded (step_compile.c). */
 ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off);
 void ls__step_free(ls__traced_step *step);
+
+/* Gives it memory for as many devices as the strategy has, if it has none for these
+ * (step_memory.c). */
+ls_status ls__step_place(ls__traced_step *step, const ls_strategy *s);
+void ls__step_unplace(ls__traced_step *step);
 
 ls_status ls__source_add(ls__sources *list, int from, int index);
 

@@ -1,6 +1,7 @@
 /*
- * Compiling a traced step. Replicas whose programs are the same but for their variables share
- * one compilation. Undoing is the journal's, for all pieces together.
+ * Compiling a traced step: meetings first, which tell what they only add up, then programs,
+ * which put that where it is lent a place. Replicas whose programs are the same but for their
+ * variables share one compilation. Undoing is the journal's, for all pieces together.
  */
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ static void free_piece(ls__piece *p)
     if (!p->shares_plan)
         ls__plan_free(p->plan);
     ls__graph_free(p->recorded);
+    ls__folded_free(&p->folded);
     free(p->gained.at);
     free(p->inputs);
 }
@@ -31,6 +33,7 @@ void ls__step_free(ls__traced_step *step)
 {
     if (!step)
         return;
+    ls__step_unplace(step);
     /* Plans that are shared are the first replica's of them: freed last. */
     for (int r = step->replicas; step->programs && r-- > 0;)
         free_piece(&step->programs[r]);
@@ -62,46 +65,71 @@ static ls_status own_outputs(ls__graph *g)
     return LS_OK;
 }
 
-static ls_status open_instance(ls__piece *p)
+static ls_status make_inputs(ls__piece *p)
 {
-    const ls__graph *g = p->recorded;
-    p->inputs = calloc((size_t)g->n_inputs + 1, sizeof *p->inputs);
-    ls__cell **cells = calloc((size_t)g->n_cells + 1, sizeof *cells);
-    ls_status st = p->inputs && cells ? LS_OK : ls__fail_memory("a traced step", sizeof *cells);
-    /* Passes keep the cells of a graph and their order. */
-    for (int i = 0; i < g->n_cells && !st; i++)
-        cells[i] = g->cells[i].cell;
-    if (!st)
-        st = ls__instance_open(p->plan, cells, &p->instance);
-    free(cells);
-    return st;
+    p->inputs = calloc((size_t)p->recorded->n_inputs + 1, sizeof *p->inputs);
+    return p->inputs ? LS_OK : ls__fail_memory("a traced step", sizeof *p->inputs);
 }
 
-static ls_status compile(ls__piece *p, ls__pass_set off, bool is_meeting)
+static unsigned plan_flags(void)
+{
+    return LS__PLAN_NO_UNDO | (ls__numerics() ? LS__PLAN_CHECKED : 0);
+}
+
+static ls_status compile_meeting(ls__traced_step *step, int k, ls__pass_set off)
+{
+    ls__piece *p = &step->meetings[k];
+    ls__graph *copy = ls__graph_copy(p->recorded);
+    if (!copy)
+        return LS_NO_MEMORY;
+    if (own_outputs(copy)) {
+        ls__graph_free(copy);
+        return ls_error_pending();
+    }
+    p->plan = ls__plan_make(copy, off, plan_flags());
+    ls_status st = p->plan ? ls__folded_find(step, k) : ls_error_pending();
+    if (!st)
+        st = make_inputs(p);
+    return st ? st : ls__instance_open(p->plan, NULL, &p->instance);
+}
+
+/* Whether the plan is one for these, too: where they lie was decided when it was made. */
+static bool same_lent(const ls__plan *plan, const ls__lent *lent, int n)
+{
+    if (plan->n_lent != n)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (plan->lent[i].meeting != lent[i].meeting || plan->lent[i].input != lent[i].input ||
+            plan->lent[i].offset != lent[i].offset)
+            return false;
+    return true;
+}
+
+static ls_status compile(ls__piece *p, ls__pass_set off, const ls__lent *lent, int n)
 {
     ls__graph *copy = ls__graph_copy(p->recorded);
     if (!copy)
         return LS_NO_MEMORY;
-    if (is_meeting && own_outputs(copy)) {
-        ls__graph_free(copy);
-        return ls_error_pending();
-    }
-    unsigned checked = ls__numerics() ? LS__PLAN_CHECKED : 0;
-    p->plan = ls__plan_make(copy, off, checked | LS__PLAN_NO_UNDO);
+    p->plan = ls__plan_make_lent(copy, off, plan_flags() | LS__PLAN_TURNS, n, lent);
     return p->plan ? LS_OK : ls_error_pending();
 }
 
 static ls_status compile_program(ls__traced_step *step, int r, ls__pass_set off)
 {
     ls__piece *p = &step->programs[r];
-    for (int q = 0; q < r && !p->plan; q++)
-        if (!step->programs[q].shares_plan &&
+    ls__lent *lent = NULL;
+    int n = 0;
+    ls_status st = ls__folded_lent(step, r, &lent, &n);
+    for (int q = 0; q < r && !p->plan && !st; q++)
+        if (!step->programs[q].shares_plan && same_lent(step->programs[q].plan, lent, n) &&
             ls__graph_same(p->recorded, step->programs[q].recorded)) {
             p->plan = step->programs[q].plan;
             p->shares_plan = true;
         }
-    ls_status st = p->plan ? LS_OK : compile(p, off, false);
-    return st ? st : open_instance(p);
+    if (!st && !p->plan)
+        st = compile(p, off, lent, n);
+    free(lent);
+    return st ? st : make_inputs(p);
 }
 
 /* Whether anything is written after the last meeting. */
@@ -126,6 +154,15 @@ static bool can_fail_late(const ls__plan *plan)
 ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off)
 {
     int64_t drawn = 0;
+    for (int k = 0; k < step->n_meetings; k++) {
+        ls__piece *p = &step->meetings[k];
+        ls_status st = compile_meeting(step, k, off);
+        if (st)
+            return st;
+        p->first.ordinal = (uint64_t)drawn;
+        drawn += p->recorded->draws;
+    }
+    step->draws |= drawn > 0;
     for (int r = 0; r < step->replicas; r++) {
         ls_status st = compile_program(step, r, off);
         if (st)
@@ -134,16 +171,5 @@ ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off)
         step->writes_late |= writes_late(step->programs[r].plan);
         step->late_can_fail |= can_fail_late(step->programs[r].plan);
     }
-    for (int k = 0; k < step->n_meetings; k++) {
-        ls__piece *p = &step->meetings[k];
-        ls_status st = compile(p, off, true);
-        if (!st)
-            st = open_instance(p);
-        if (st)
-            return st;
-        p->first.ordinal = (uint64_t)drawn;
-        drawn += p->recorded->draws;
-    }
-    step->draws |= drawn > 0;
     return LS_OK;
 }

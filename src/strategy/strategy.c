@@ -11,10 +11,12 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "collective/placement.h"
 #include "os/thread.h"
 #include "strategy/context.h"
+#include "strategy/cross_device.h"
 #include "strategy/host.h"
-#include "strategy/placement.h"
+#include "strategy/team.h"
 #include "tensor/tensor.h"
 
 enum { MOST_REPLICAS = 1024 };
@@ -161,6 +163,7 @@ static ls_status place(ls_strategy *s, const device_list *list)
     }
     for (int r = 0; r < s->replicas; r++)
         of_replicas[r] = names[ls__block_of(s->replicas, list->count, r)];
+    ls__team_drop(s);
     free(s->devices);
     free(s->device_names);
     free(s->replica_names);
@@ -206,22 +209,12 @@ void ls_mirrored_init(ls_mirrored_options *options)
         *options = (ls_mirrored_options){ .size = sizeof *options };
 }
 
-static ls_status check_cross_device(ls_cross_device c)
+static ls__packing packing_of(const ls_mirrored_options *o)
 {
-    switch (c) {
-    case LS_CROSS_DEVICE_AUTO:
-    case LS_CROSS_DEVICE_DIRECT:
-    case LS_CROSS_DEVICE_TO_ONE:
-        return LS_OK;
-    case LS_CROSS_DEVICE_HIERARCHICAL:
-        return ls__hint(ls__fail(LS_UNSUPPORTED, "ls_mirrored: hierarchical copy is not there yet"),
-                        "use LS_CROSS_DEVICE_AUTO; sums have the same bits");
-    case LS_CROSS_DEVICE_NCCL:
-        return ls__hint(ls__fail(LS_UNSUPPORTED, "ls_mirrored: NCCL without a GPU"),
-                        "use LS_CROSS_DEVICE_AUTO on CPUs");
-    }
-    return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: cross_device %d", (int)c),
-                    "one of LS_CROSS_DEVICE_AUTO to LS_CROSS_DEVICE_NCCL");
+    return (ls__packing){ .num_packs = o->num_packs,
+                          .bytes_per_pack = o->bytes_per_pack,
+                          .small_bytes = o->small_bytes,
+                          .small_group = o->small_group };
 }
 
 static ls_status check_options(const ls_mirrored_options *o)
@@ -233,7 +226,9 @@ static ls_status check_options(const ls_mirrored_options *o)
     if (o->replicas < 0 || o->replicas > MOST_REPLICAS)
         return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d replicas", o->replicas),
                         "1 to %d; 0 stands for one per device", MOST_REPLICAS);
-    return check_cross_device(o->cross_device);
+    ls__packing packing = packing_of(o);
+    return ls__cross_device_find(o->cross_device) ? ls__packing_check("ls_mirrored", &packing)
+                                                  : ls_error_pending();
 }
 
 static _Atomic uint64_t made; /* strategies so far */
@@ -251,7 +246,8 @@ static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
     atomic_init(&s->refs, 1);
     s->serial = atomic_fetch_add(&made, 1) + 1;
     s->replicas = replicas;
-    s->cross_device = o->cross_device;
+    s->cross = ls__cross_device_find(o->cross_device);
+    s->packing = packing_of(o);
     s->sequential = o->sequential;
     if (place(s, list)) {
         ls__strategy_unref(s);
@@ -303,6 +299,7 @@ void ls__strategy_unref(ls_strategy *s)
     /* acq_rel: the last one out sees what the others did with it. */
     if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
+    ls__team_drop(s);
     free(s->devices);
     free(s->device_names);
     free(s->replica_names);

@@ -7,6 +7,8 @@
 #include <lockstep/strategy.h>
 #include <stdatomic.h>
 
+#include "collective/packs.h"
+#include "collective/team.h"
 #include "os/event.h"
 #include "tensor/device.h"
 
@@ -28,10 +30,12 @@ struct ls_strategy {
     ls__device **devices;
     const char **device_names;  /* D */
     const char **replica_names; /* V: the device of each replica */
-    ls_cross_device cross_device;
+    const struct ls__cross_device *cross;
+    ls__packing packing;
     bool sequential;
-    bool freed; /* by the program; variables still hold it */
-    int spin;   /* how long its threads spin while they wait */
+    bool freed;    /* by the program; variables still hold it */
+    int spin;      /* how long its threads spin while they wait */
+    ls__team team; /* how its devices add up; made when first needed (team.h) */
     int64_t steps;
     _Atomic int scopes;     /* open on any thread */
     _Atomic bool running;   /* a top-level run is under way */

@@ -1,6 +1,6 @@
 /*
- * The executor. Invariant: between open and close every address but those of inputs
- * is fixed; begin patches these into the calls that use them.
+ * The executor. Invariant: between open and close every address but those of inputs and of lent
+ * memory is fixed; begin and lend patch these into the calls that use them.
  */
 #include "trace/execute.h"
 
@@ -11,21 +11,30 @@
 #include "base/fpu.h"
 #include "dispatch/context.h"
 
-/* An input's address, and where it has to be written. */
+/* An address that changes, and where it has to be written: an input's, or a place in the memory
+ * lent for a meeting. */
 typedef struct patch {
-    int input;
+    int index;
     const void **at;
+    size_t offset;
 } patch;
+
+typedef struct patches {
+    patch *list;
+    int count;
+} patches;
 
 struct ls__instance {
     const ls__plan *plan;
-    ls__storage *arena, *kept;
+    ls__storage *arena, *own, *kept;
     ls__cell **cells;
     ls_call *calls; /* one per instruction */
-    patch *patches;
-    int n_patches;
+    patches inputs_at, lent_at;
     const void **inputs;
-    uint64_t *packed; /* per instruction: 1 + the version its packed copy is of */
+    void **lent; /* per meeting: the memory lent for it */
+    uint64_t
+        *packed; /* per instruction: 1 + the version its packed copy is of; the twin's, if any */
+    ls__instance *twin;
     ls__arena memory; /* what the calls point at */
     int at;           /* the next instruction */
     ls__draw draw;
@@ -39,6 +48,10 @@ static void *address(const ls__instance *i, const ls__place *p)
     switch (p->base) {
     case LS__AT_ARENA:
         return (char *)i->arena->data + p->offset;
+    case LS__AT_OWN:
+        return (char *)i->own->data + p->offset;
+    case LS__AT_LENT:
+        return (char *)i->lent[p->index] + p->offset;
     case LS__AT_KEPT:
         return (char *)i->kept->data + p->offset;
     case LS__AT_CONSTANT:
@@ -48,6 +61,18 @@ static void *address(const ls__instance *i, const ls__place *p)
     default: /* an input: known at begin */
         return (void *)i->inputs[p->index];
     }
+}
+
+/* Notes an address that is not known yet. */
+static void note_patch(ls__instance *i, const ls__place *place, const void **at)
+{
+    patches *to = place->base == LS__AT_INPUT ? &i->inputs_at : &i->lent_at;
+    to->list[to->count++] = (patch){ place->index, at, place->offset };
+}
+
+static bool is_fixed(const ls__place *place)
+{
+    return place->base != LS__AT_INPUT && place->base != LS__AT_LENT;
 }
 
 static ls_status fill_call(ls__instance *i, int n)
@@ -67,14 +92,18 @@ static ls_status fill_call(ls__instance *i, int n)
     for (int k = 0; k < node->n_inputs; k++) {
         const ls__place *place = &plan->places[node->inputs[k]];
         in[k] = &g->wires[node->inputs[k]].spec;
-        if (place->base == LS__AT_INPUT)
-            i->patches[i->n_patches++] = (patch){ place->index, &in_data[k] };
-        else
+        if (is_fixed(place))
             in_data[k] = address(i, place);
+        else
+            note_patch(i, place, &in_data[k]);
     }
     for (int k = 0; k < node->n_outputs; k++) {
+        const ls__place *place = &plan->places[node->outputs[k]];
         out[k] = g->wires[node->outputs[k]].spec;
-        out_data[k] = address(i, &plan->places[node->outputs[k]]);
+        if (is_fixed(place))
+            out_data[k] = address(i, place);
+        else
+            note_patch(i, place, (const void **)&out_data[k]);
     }
     for (int k = 0; k < node->n_cells; k++)
         cells[k] = i->cells[node->cells[k]];
@@ -112,34 +141,73 @@ static ls_status bind_cells(ls__instance *i, ls__cell *const *cells)
     return LS_OK;
 }
 
-static ls_status find_memory(ls__instance *i)
+/* Whether what one has packed is good for the other, too: of the same weights. */
+static bool can_share_packed(const ls__instance *twin, const ls__plan *plan, ls__cell *const *cells)
+{
+    if (!twin || twin->plan != plan)
+        return false;
+    for (int n = 0; n < plan->n_instructions; n++) {
+        int packs = plan->instructions[n].packs;
+        if (packs >= 0 && twin->cells[packs] != (cells ? cells : twin->cells)[packs])
+            return false;
+    }
+    return true;
+}
+
+static ls_status find_memory(ls__instance *i, ls__storage *arena)
+{
+    const ls__plan *plan = i->plan;
+    i->arena = arena ? ls__storage_ref(arena)
+                     : ls__storage_new("the memory of a traced step", plan->arena_bytes);
+    if (!i->arena)
+        return LS_NO_MEMORY;
+    i->own = ls__storage_new("the memory of a traced step", plan->own_bytes);
+    if (!i->own)
+        return LS_NO_MEMORY;
+    i->kept = i->twin ? ls__storage_ref(i->twin->kept)
+                      : ls__storage_new("packed weights", plan->kept_bytes);
+    return i->kept ? LS_OK : LS_NO_MEMORY;
+}
+
+static ls_status make_lists(ls__instance *i)
 {
     const ls__plan *plan = i->plan;
     const ls__graph *g = plan->graph;
-    size_t n = (size_t)plan->n_instructions, uses = 1;
-    for (int k = 0; k < plan->n_instructions; k++)
-        uses += (size_t)plan->instructions[k].node->n_inputs;
-    i->arena = ls__storage_new("the memory of a traced step", plan->arena_bytes);
-    i->kept = i->arena ? ls__storage_new("packed weights", plan->kept_bytes) : NULL;
-    if (!i->kept)
-        return LS_NO_MEMORY;
+    size_t n = (size_t)plan->n_instructions, uses = 1, meetings = 1;
+    for (int k = 0; k < plan->n_instructions; k++) {
+        const ls__node *node = plan->instructions[k].node;
+        uses += (size_t)node->n_inputs + (size_t)node->n_outputs;
+        meetings += (node->op->flags & LS__OP_SYNC) != 0;
+    }
     i->cells = calloc((size_t)g->n_cells + 1, sizeof *i->cells);
     i->calls = calloc(n + 1, sizeof *i->calls);
-    i->packed = calloc(n + 1, sizeof *i->packed);
+    i->packed = i->twin ? i->twin->packed : calloc(n + 1, sizeof *i->packed);
     i->inputs = calloc((size_t)g->n_inputs + 1, sizeof *i->inputs);
-    i->patches = calloc(uses, sizeof *i->patches);
-    if (!i->cells || !i->calls || !i->packed || !i->inputs || !i->patches)
+    i->lent = calloc(meetings, sizeof *i->lent);
+    i->inputs_at.list = calloc(uses, sizeof *i->inputs_at.list);
+    i->lent_at.list = calloc(uses, sizeof *i->lent_at.list);
+    if (!i->cells || !i->calls || !i->packed || !i->inputs || !i->lent || !i->inputs_at.list ||
+        !i->lent_at.list)
         return ls__fail_memory("a traced step", (n + 1) * sizeof *i->calls);
     return LS_OK;
 }
 
 ls_status ls__instance_open(const ls__plan *plan, ls__cell *const *cells, ls__instance **out)
 {
+    return ls__instance_open_with(plan, cells, NULL, NULL, out);
+}
+
+ls_status ls__instance_open_with(const ls__plan *plan, ls__cell *const *cells, ls__storage *arena,
+                                 ls__instance *twin, ls__instance **out)
+{
     ls__instance *i = calloc(1, sizeof *i);
     if (!i)
         return ls__fail_memory("a traced step", sizeof *i);
     i->plan = plan;
-    ls_status st = find_memory(i);
+    i->twin = can_share_packed(twin, plan, cells) ? twin : NULL;
+    ls_status st = find_memory(i, arena);
+    if (!st)
+        st = make_lists(i);
     if (!st)
         st = bind_cells(i, cells);
     for (int n = 0; n < plan->n_instructions && !st; n++)
@@ -159,13 +227,17 @@ void ls__instance_close(ls__instance *i)
     for (int k = 0; i->cells && k < i->plan->graph->n_cells; k++)
         ls__cell_unref(i->cells[k]);
     ls__storage_unref(i->arena);
+    ls__storage_unref(i->own);
     ls__storage_unref(i->kept);
     ls__arena_clear(&i->memory);
     free(i->cells);
     free(i->calls);
-    free(i->packed);
+    if (!i->twin)
+        free(i->packed);
     free(i->inputs);
-    free(i->patches);
+    free(i->lent);
+    free(i->inputs_at.list);
+    free(i->lent_at.list);
     free(i);
 }
 
@@ -186,11 +258,21 @@ void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__dr
 {
     for (int k = 0; k < i->plan->graph->n_inputs; k++)
         i->inputs[k] = inputs[k];
-    for (int k = 0; k < i->n_patches; k++)
-        *i->patches[k].at = inputs[i->patches[k].input];
+    for (int k = 0; k < i->inputs_at.count; k++)
+        *i->inputs_at.list[k].at = inputs[i->inputs_at.list[k].index];
     i->at = 0;
     i->checked = ls__numerics() != LS_NUMERICS_OFF;
     i->draw = *draw;
+}
+
+void ls__instance_lend(ls__instance *i, int meeting, void *memory)
+{
+    i->lent[meeting] = memory;
+    for (int k = 0; k < i->lent_at.count; k++) {
+        const patch *p = &i->lent_at.list[k];
+        if (p->index == meeting)
+            *p->at = (char *)memory + p->offset;
+    }
 }
 
 ls_status ls__instance_failed(const ls__instance *i, int n, ls_status st)

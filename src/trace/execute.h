@@ -12,8 +12,10 @@
  *     st = ls__instance_end(instance, st);              // commits, or undoes every write
  *     data = ls__instance_output(instance, 0);
  *
- * The instructions between two meetings are a segment; V replicas are V instances
- * driven segment by segment.
+ * The instructions between two meetings are a piece; V replicas are V instances driven
+ * piece by piece. Replicas that take turns on one thread share their arenas
+ * (ls__instance_open_with), if their plans are made for that (LS__PLAN_TURNS); what one brings to
+ * a meeting may lie in memory that whoever drives them lends for the piece before it.
  */
 #ifndef LS__TRACE_EXECUTE_H
 #define LS__TRACE_EXECUTE_H
@@ -24,7 +26,16 @@ typedef struct ls__instance ls__instance;
 
 /* The plan must outlive it. LS_STATE for a plan with hollow cells and none given. */
 ls_status ls__instance_open(const ls__plan *plan, ls__cell *const *cells, ls__instance **out);
+
+/* The same, with a given arena of at least plan->arena_bytes (NULL: its own), and with the packed
+ * weights of `twin` (NULL: its own), when that is of the same plan and the same weights. The twin
+ * must outlive it; they never run at once. */
+ls_status ls__instance_open_with(const ls__plan *plan, ls__cell *const *cells, ls__storage *arena,
+                                 ls__instance *twin, ls__instance **out);
 void ls__instance_close(ls__instance *i);
+
+/* Where what is brought to meeting `meeting` lies from now on: before the piece that ends there. */
+void ls__instance_lend(ls__instance *i, int meeting, void *memory);
 
 /* Snapshots that the program outside still holds of cells the step writes are copied out,
  * so that writes cannot fail. Before the addresses of inputs are taken: one may be such a

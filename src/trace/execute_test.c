@@ -7,6 +7,7 @@
 #include <lockstep.h>
 
 #include "base/bf16.h"
+#include "ops/update.h"
 #include "trace/memory.h"
 #include "trace/record.h"
 #include "trace/test_run.h"
@@ -410,11 +411,12 @@ static void updates_do_not_cross_a_meeting(void **state)
     ls__graph *g = ls__graph_new("t");
     ls__cell *cells[] = { new_cell("a", 1), new_cell("b", 2) };
     const ls__spec number = { LS_F64, 0, { 0 } };
+    const ls__update_attrs attrs = { 0 };
     int x = ls__graph_input(g, &vector), rate = ls__graph_input(g, &number);
     for (int i = 0; i < 2; i++) {
         int c = add_cell(g, cells[i]);
         g->calls++;
-        assert_non_null(ls__graph_call_cells(g, NULL, ls_op_find("sgd_update"), NULL, 2,
+        assert_non_null(ls__graph_call_cells(g, NULL, ls_op_find("sgd_update"), &attrs, 2,
                                              (int[]){ x, rate }, 1, &c));
         if (i == 0)
             ls__graph_output(g, ls__graph_call(g, NULL, &meet_row, NULL, 1, &x)->outputs[0]);

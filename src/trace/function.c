@@ -290,7 +290,7 @@ ls_status ls_function_look(const ls_function *f, ls_function_figures *out)
     *out = (ls_function_figures){ .size = sizeof *out,
                                   .operators = f->last_recorded->n_nodes,
                                   .instructions = plan->n_instructions,
-                                  .arena_bytes = plan->arena_bytes,
+                                  .arena_bytes = plan->arena_bytes + plan->own_bytes,
                                   .arena_least = plan->arena_least,
                                   .constant_bytes = plan->constant_bytes,
                                   .packed_bytes = plan->kept_bytes };

@@ -121,9 +121,9 @@ static void test_what_it_shows(void **state)
     assert_non_null(strstr(dot, "n6 -> c2 [style=dashed];\n"));
     assert_null(strstr(dot, "c2 -> n6"));
     assert_non_null(strstr(dot, "c0 [label=\"conv/w\\nf32[3,3,1,2]\", shape=cylinder"));
-    assert_non_null(strstr(dot,
-                           "adam_update\\nbeta1 0.9 beta2 0.999 epsilon 1e-07\\n#7\", shape=box, "
-                           "style=filled"));
+    assert_non_null(strstr(dot, "adam_update\\nbeta1 0.9 beta2 0.999 epsilon 1e-07 weight_decay 0 "
+                                "clip_value 0\\n#7\", shape=box, "
+                                "style=filled"));
     assert_non_null(strstr(dot, "c3 [label=\"odd \\\"name\\\"\\\\x0a\\\\\\nf32[3,3,1,2]\""));
     free(dot);
 }

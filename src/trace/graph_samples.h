@@ -161,8 +161,8 @@ static inline void fill_step(ls__graph *g)
     int k = sample_constant(g, LS_I64, 0, 0, 0, &iteration);
     int at = sample_wire(g, "add", NULL, WIRES(step, k), NULL);
     int dw = sample_wire(g, "mul", NULL, WIRES(w, w), NULL);
-    sample_call(g, "adam_update", "beta1 0.9 beta2 0.999 epsilon 1e-07", WIRES(dw, one, at),
-                WIRES(cells[0], cells[1], cells[2]));
+    sample_call(g, "adam_update", "beta1 0.9 beta2 0.999 epsilon 1e-07 weight_decay 0 clip_value 0",
+                WIRES(dw, one, at), WIRES(cells[0], cells[1], cells[2]));
     sample_call(g, "assign_add", NULL, WIRES(dw), WIRES(cells[3]));
     ls__graph_output(g, loss);
 }
@@ -243,10 +243,10 @@ static inline void fill_layers(ls__graph *g)
     da = sample_wire(g, "relu_grad", NULL, WIRES(active, da), NULL);
     int dw1 = sample_wire(g, "conv2d_grad_filter", conv, WIRES(x, da), NULL);
     int dbias = sample_wire(g, "sum", "axes 0,1,2 keep 0", WIRES(da), NULL);
-    sample_call(g, "sgd_update", NULL, WIRES(dw1, rate), WIRES(cw));
-    sample_call(g, "sgd_update", NULL, WIRES(dbias, rate), WIRES(cb));
-    sample_call(g, "sgd_update", NULL, WIRES(dv, rate), WIRES(dw));
-    sample_call(g, "sgd_update", NULL, WIRES(dbias2, rate), WIRES(db));
+    sample_call(g, "sgd_update", "weight_decay 0 clip_value 0", WIRES(dw1, rate), WIRES(cw));
+    sample_call(g, "sgd_update", "weight_decay 0 clip_value 0", WIRES(dbias, rate), WIRES(cb));
+    sample_call(g, "sgd_update", "weight_decay 0 clip_value 0", WIRES(dv, rate), WIRES(dw));
+    sample_call(g, "sgd_update", "weight_decay 0 clip_value 0", WIRES(dbias2, rate), WIRES(db));
     ls__graph_output(g, sample_wire(g, "mean", "axes all keep 0", WIRES(loss->outputs[0]), NULL));
 }
 

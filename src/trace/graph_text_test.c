@@ -63,7 +63,7 @@ static void test_step(void **state)
           "  %8 = sum %6 {axes all keep 0}                                 f32[]                   #4\n"
           "  %9 = add %1 k1                                                i64[]                   #5\n"
           "  %10 = mul %4 %4                                               f32[3,3,1,2]            #6\n"
-          "       adam_update %10 k0 %9 c0 c1 c2 {beta1 0.9 beta2 0.999 epsilon 1e-07}             #7\n"
+          "       adam_update %10 k0 %9 c0 c1 c2 {beta1 0.9 beta2 0.999 epsilon 1e-07 weight_decay 0 clip_value 0}  #7\n"
           "       assign_add %10 c3                                                                #8\n");
     /* clang-format on */
 }

@@ -85,7 +85,7 @@ static ls__graph *build(const model *m, ls_dtype dtype, bool adam, twist t)
     for (int i = 0; i < CELLS; i++)
         cells[i] = ls__graph_cell_add(g, ls__cell_serial(m->cells[i]), "w",
                                       ls__cell_spec(m->cells[i]), m->cells[i]);
-    ls__adam_attrs attrs = { 0.9, 0.99, 1e-7 };
+    ls__update_attrs attrs = { .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-7 };
     const ls_op *op = ls_op_find(adam ? "adam_update" : "sgd_update");
     for (int i = 0; i < VARIABLES; i++) {
         bool second = i == 1;
@@ -102,8 +102,8 @@ static ls__graph *build(const model *m, ls_dtype dtype, bool adam, twist t)
                                                  1, &cells[adam ? 1 : 0]));
         int inputs[3] = { in[of], in[second && t == OTHER_RATE ? 3 : 2],
                           in[second && t == OTHER_ITERATION ? 5 : 4] };
-        assert_non_null(ls__graph_call_cells(g, NULL, op, adam ? &attrs : NULL, adam ? 3 : 2,
-                                             inputs, adam ? 3 : 1, &cells[3 * of]));
+        assert_non_null(ls__graph_call_cells(g, NULL, op, &attrs, adam ? 3 : 2, inputs,
+                                             adam ? 3 : 1, &cells[3 * of]));
     }
     assert_int_equal(ls__graph_verify(g), LS_OK);
     return g;
@@ -249,7 +249,7 @@ static void rules(void **state)
     (void)state;
     model m = new_model(LS_F32);
     LS_FRAME {
-        const ls__adam_attrs attrs = { 0.9, 0.99, 1e-7 };
+        const ls__update_attrs attrs = { .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-7 };
         const ls_op *op = ls_op_find("adam_updates");
         ls_tensor *in[4] = { ls_scalar(LS_F64, 0.1), ls_scalar_int(LS_I64, 1),
                              some_numbers(ls__cell_spec(m.cells[0]), 1),

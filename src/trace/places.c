@@ -3,9 +3,9 @@
  * operand) are one block; gradients of a bucket are laid side by side. Invariant: two
  * wires that are needed at one instruction overlap only if they are one block.
  */
-#include <limits.h>
 #include <stdlib.h>
 
+#include "ops/update.h"
 #include "trace/memory.h"
 #include "trace/plan.h"
 
@@ -20,6 +20,8 @@ typedef struct layer {
     int *block;        /* wire -> block, or -1 when it lies elsewhere */
     int *same;         /* block -> the block it was joined to, or itself */
     int *bucket;       /* block -> its bucket, or -1 */
+    int *lent;         /* block -> its entry of plan->lent, or -1 */
+    bool *own;         /* block -> whether it must stay while others take their turns */
     ls__block *blocks; /* of wires, then of scratch */
     int n_blocks;
 } layer;
@@ -127,6 +129,76 @@ static void join_in_place(layer *l)
     }
 }
 
+/* ---- memory that stays, memory that is lent ------------------------------------------------ */
+
+/* The instruction at which meeting k is; -1 for the one before the first; all of them when there are
+ * fewer. */
+static int turn_of_meeting(const layer *l, int k)
+{
+    if (k < 0)
+        return -1;
+    for (int t = 0; t < l->plan->n_instructions; t++)
+        if (l->plan->instructions[t].node->op->flags & LS__OP_SYNC && k-- == 0)
+            return t;
+    return l->plan->n_instructions;
+}
+
+static void own_across(layer *l, int turn)
+{
+    for (int b = 0; b < l->n_blocks; b++)
+        l->own[b] |= l->blocks[b].first < turn && l->blocks[b].last >= turn;
+}
+
+/* What a piece leaves for the meeting after it, for later pieces, or as a result. The tail is a
+ * piece, too: writes wait until nobody can fail any more. */
+static void find_own(layer *l)
+{
+    const int end = l->plan->n_instructions;
+    for (int k = 0, at = turn_of_meeting(l, 0); at < end; at = turn_of_meeting(l, ++k))
+        own_across(l, at);
+    own_across(l, l->plan->tail);
+    own_across(l, end);
+}
+
+static bool is_lent(const ls__plan *plan, int meeting, int input)
+{
+    for (int i = 0; i < plan->n_lent; i++)
+        if (plan->lent[i].meeting == meeting && plan->lent[i].input == input)
+            return true;
+    return false;
+}
+
+/* What is lent is gone when the meeting is held: nothing else may be brought that is the same memory
+ * by another name (a reshape, or what a pass found to be the same). */
+static bool brought_otherwise(const layer *l, int block, int meeting, const ls__node *meet)
+{
+    for (int k = 0; k < meet->n_inputs; k++) {
+        int b = l->block[meet->inputs[k]];
+        if (b >= 0 && root(l, b) == block && !is_lent(l->plan, meeting, k))
+            return true;
+    }
+    return false;
+}
+
+static void find_lent(layer *l)
+{
+    for (int i = 0; i < l->plan->n_lent; i++) {
+        ls__lent *lent = &l->plan->lent[i];
+        int at = turn_of_meeting(l, lent->meeting);
+        if (at >= l->plan->n_instructions)
+            continue;
+        int wire = l->plan->instructions[at].node->inputs[lent->input];
+        int b = l->block[wire] < 0 ? -1 : root(l, l->block[wire]);
+        if (b < 0 || l->lent[b] >= 0 || l->blocks[b].last != at ||
+            l->blocks[b].first <= turn_of_meeting(l, lent->meeting - 1) ||
+            l->blocks[b].bytes != ls__spec_bytes(&l->g->wires[wire].spec) ||
+            brought_otherwise(l, b, lent->meeting, l->plan->instructions[at].node))
+            continue;
+        l->lent[b] = i;
+        lent->placed = true;
+    }
+}
+
 /* ---- buckets ------------------------------------------------------------------------------ */
 
 typedef struct gradient {
@@ -145,19 +217,16 @@ static bool listed(const gradient *list, int n, int block)
 /* The inputs of an update that are gradients: from `first` to `end`. */
 static void gradient_inputs(const ls__node *node, int *first, int *end)
 {
-    static const struct {
-        const char *row;
-        int first, end;
-    } updates[] = { { "sgd_update", 0, 1 },
-                    { "adam_update", 0, 1 },
-                    { "sgd_updates", 1, INT_MAX },
-                    { "adam_updates", 2, INT_MAX } };
+    const ls__update_kind *kind = ls__update_kind_of(node->op);
     *first = *end = 0;
-    for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
-        if (ls__node_is(node, updates[i].row)) {
-            *first = updates[i].first;
-            *end = updates[i].end < node->n_inputs ? updates[i].end : node->n_inputs;
-        }
+    if (!kind)
+        return;
+    if (node->op == kind->one || node->op == kind->lazy)
+        *end = 1;
+    else {
+        *first = kind->numbers;
+        *end = node->op == kind->reduced ? node->n_inputs : *first + node->n_cells / kind->cells;
+    }
 }
 
 /* Those that updates take, if they have memory of their own. */
@@ -169,7 +238,7 @@ static int find_gradients(const layer *l, gradient *list)
         gradient_inputs(node, &first, &end);
         for (int k = first; k < end; k++) {
             int wire = node->inputs[k], b = l->block[wire];
-            if (b < 0 || listed(list, n, root(l, b)))
+            if (b < 0 || l->lent[root(l, b)] >= 0 || listed(list, n, root(l, b)))
                 continue;
             b = root(l, b);
             list[n++] = (gradient){ wire, b, ls__arena_round(l->blocks[b].bytes) };
@@ -224,6 +293,7 @@ static ls_status fill_buckets(layer *l, size_t *at)
             bucket->bytes += list[i].bytes;
             whole->first = part->first < whole->first ? part->first : whole->first;
             whole->last = part->last > whole->last ? part->last : whole->last;
+            l->own[whole - l->blocks] |= l->own[list[i].block];
         }
         whole->bytes = bucket->bytes;
     }
@@ -241,8 +311,20 @@ static int first_of_bucket(const layer *l, int bucket)
     return root(l, l->block[l->plan->bucket_wires[l->plan->buckets[bucket].begin]]);
 }
 
-/* The blocks that get an offset: roots, of a bucket only the first, and scratch. */
-static ls_status lay_out(layer *l, bool reuse, bool least_only, size_t *size)
+/* What memory a layout is for. */
+typedef enum part { ARENA, OWN, BOTH } part;
+
+static bool belongs(const layer *l, int b, part which)
+{
+    int bucket = l->bucket[b];
+    if (l->same[b] != b || l->lent[b] >= 0 || (bucket >= 0 && first_of_bucket(l, bucket) != b))
+        return false;
+    return which == BOTH || l->own[b] == (which == OWN);
+}
+
+/* The blocks that get an offset: roots, of a bucket only the first, and scratch, which is the
+ * arena's. */
+static ls_status lay_out(layer *l, part which, bool reuse, size_t *size)
 {
     ls__plan *plan = l->plan;
     int n = 0, most = l->n_blocks + plan->n_instructions;
@@ -250,23 +332,21 @@ static ls_status lay_out(layer *l, bool reuse, bool least_only, size_t *size)
     int *from = calloc((size_t)most + 1, sizeof *from);
     ls_status st =
         all && from ? LS_OK : ls__fail_memory("a memory plan", (size_t)most * sizeof *all);
-    for (int b = 0; b < l->n_blocks && !st; b++) {
-        int bucket = l->bucket[b];
-        if (l->same[b] != b || (bucket >= 0 && first_of_bucket(l, bucket) != b))
-            continue;
-        from[n] = b;
-        all[n++] = l->blocks[b];
-    }
+    for (int b = 0; b < l->n_blocks && !st; b++)
+        if (belongs(l, b, which)) {
+            from[n] = b;
+            all[n++] = l->blocks[b];
+        }
     int wires = n;
-    for (int t = 0; t < plan->n_instructions && !st; t++)
+    for (int t = 0; t < plan->n_instructions && which != OWN && !st; t++)
         if (plan->instructions[t].scratch_bytes > 0) {
             from[n] = t;
             all[n++] =
                 (ls__block){ .bytes = plan->instructions[t].scratch_bytes, .first = t, .last = t };
         }
     if (!st)
-        st = least_only ? ls__memory_least(n, all, size) : ls__memory_plan(n, all, reuse, size);
-    for (int i = 0; i < n && !st && !least_only; i++)
+        st = which == BOTH ? ls__memory_least(n, all, size) : ls__memory_plan(n, all, reuse, size);
+    for (int i = 0; i < n && !st && which != BOTH; i++)
         if (i < wires)
             l->blocks[from[i]].offset = all[i].offset;
         else
@@ -276,18 +356,23 @@ static ls_status lay_out(layer *l, bool reuse, bool least_only, size_t *size)
     return st;
 }
 
+static ls__place place_of(const layer *l, int b, const size_t *at)
+{
+    if (l->lent[b] >= 0) {
+        const ls__lent *lent = &l->plan->lent[l->lent[b]];
+        return (ls__place){ LS__AT_LENT, lent->meeting, lent->offset };
+    }
+    int first = l->bucket[b] >= 0 ? first_of_bucket(l, l->bucket[b]) : b;
+    return (ls__place){ l->own[first] ? LS__AT_OWN : LS__AT_ARENA, 0,
+                        l->blocks[first].offset + at[b] };
+}
+
 static void tell_places(layer *l, const size_t *at)
 {
     ls__plan *plan = l->plan;
-    for (int w = 0; w < l->g->n_wires; w++) {
-        if (l->block[w] < 0)
-            continue;
-        int b = root(l, l->block[w]);
-        size_t offset = l->blocks[b].offset;
-        if (l->bucket[b] >= 0)
-            offset = l->blocks[first_of_bucket(l, l->bucket[b])].offset + at[b];
-        plan->places[w] = (ls__place){ LS__AT_ARENA, 0, offset };
-    }
+    for (int w = 0; w < l->g->n_wires; w++)
+        if (l->block[w] >= 0)
+            plan->places[w] = place_of(l, root(l, l->block[w]), at);
     for (int i = 0; i < plan->n_buckets; i++)
         plan->buckets[i].place = plan->places[plan->bucket_wires[plan->buckets[i].begin]];
 }
@@ -298,11 +383,16 @@ static ls_status lay(layer *l, ls__place_options options, size_t *at)
     find_blocks(l);
     if (options.in_place)
         join_in_place(l);
-    ls_status st = lay_out(l, options.reuse, true, &l->plan->arena_least);
+    if (options.turns)
+        find_own(l);
+    find_lent(l);
+    ls_status st = lay_out(l, BOTH, options.reuse, &l->plan->arena_least);
     if (!st && options.buckets)
         st = fill_buckets(l, at);
     if (!st)
-        st = lay_out(l, options.reuse, false, &l->plan->arena_bytes);
+        st = lay_out(l, ARENA, options.reuse, &l->plan->arena_bytes);
+    if (!st)
+        st = lay_out(l, OWN, options.reuse, &l->plan->own_bytes);
     if (!st)
         tell_places(l, at);
     return st;
@@ -317,14 +407,17 @@ ls_status ls__plan_places(ls__plan *plan, ls__place_options options)
     l.block = calloc(wires, sizeof *l.block);
     l.same = calloc(wires, sizeof *l.same);
     l.bucket = calloc(wires, sizeof *l.bucket);
+    l.lent = calloc(wires, sizeof *l.lent);
+    l.own = calloc(wires, sizeof *l.own);
     l.blocks = calloc(wires, sizeof *l.blocks);
     size_t *at = calloc(wires, sizeof *at);
     plan->places = calloc(wires, sizeof *plan->places);
     ls_status st = LS_OK;
-    if (!l.turn || !l.block || !l.same || !l.bucket || !l.blocks || !at || !plan->places)
+    if (!l.turn || !l.block || !l.same || !l.bucket || !l.lent || !l.own || !l.blocks || !at ||
+        !plan->places)
         st = ls__fail_memory("a memory plan", wires * sizeof *l.blocks);
     for (size_t i = 0; i < wires && !st; i++)
-        l.bucket[i] = -1;
+        l.bucket[i] = l.lent[i] = -1;
     if (!st)
         st = lay(&l, options, at);
     for (int i = 0; i < g->n_constants; i++)
@@ -333,6 +426,8 @@ ls_status ls__plan_places(ls__plan *plan, ls__place_options options)
     free(l.block);
     free(l.same);
     free(l.bucket);
+    free(l.lent);
+    free(l.own);
     free(l.blocks);
     free(at);
     return st;

@@ -97,7 +97,24 @@ static ls_status lower(ls__graph *g, unsigned flags)
     return st || flags & LS__PLAN_NO_UNDO ? st : ls__lower_undo(g, flags & LS__PLAN_CHECKED);
 }
 
+static ls_status take_lent(ls__plan *plan, int n, const ls__lent *lent)
+{
+    plan->lent = calloc((size_t)n + 1, sizeof *plan->lent);
+    if (!plan->lent)
+        return ls__fail_memory("a plan", ((size_t)n + 1) * sizeof *plan->lent);
+    plan->n_lent = n;
+    for (int i = 0; i < n; i++)
+        plan->lent[i] = lent[i];
+    return LS_OK;
+}
+
 ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, unsigned flags)
+{
+    return ls__plan_make_lent(g, off, flags, 0, NULL);
+}
+
+ls__plan *ls__plan_make_lent(ls__graph *g, ls__pass_set off, unsigned flags, int n_lent,
+                             const ls__lent *lent)
 {
     const bool checked = flags & LS__PLAN_CHECKED;
     ls__plan *plan = calloc(1, sizeof *plan);
@@ -113,18 +130,21 @@ ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, unsigned flags)
         st = lower(g, flags);
     if (!st)
         st = list_instructions(plan);
+    if (!st)
+        st = take_lent(plan, n_lent, lent);
+    if (!st)
+        find_tail(plan, checked);
     const bool reuse = !ls__pass_is_off(off, "memory");
     if (!st) /* who checks a result looks at the operands, too */
-        st = ls__plan_places(plan,
-                             (ls__place_options){ .reuse = reuse,
-                                                  .in_place = reuse && !checked,
-                                                  .buckets = !ls__pass_is_off(off, "buckets") });
+        st = ls__plan_places(plan, (ls__place_options){ .reuse = reuse,
+                                                        .in_place = reuse && !checked,
+                                                        .buckets = !ls__pass_is_off(off, "buckets"),
+                                                        .turns = flags & LS__PLAN_TURNS });
     if (st) {
         ls__plan_free(plan);
         return NULL;
     }
     list_undo(plan);
-    find_tail(plan, checked);
     return plan;
 }
 
@@ -138,5 +158,6 @@ void ls__plan_free(ls__plan *plan)
     free(plan->undo);
     free(plan->buckets);
     free(plan->bucket_wires);
+    free(plan->lent);
     free(plan);
 }

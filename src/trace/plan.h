@@ -14,12 +14,14 @@ typedef enum ls__base {
     LS__AT_INPUT,    /* an argument's own memory */
     LS__AT_CONSTANT, /* a constant's own memory */
     LS__AT_CELL,     /* a variable's own memory */
-    LS__AT_KEPT      /* stays from replay to replay: packed weights */
+    LS__AT_KEPT,     /* stays from replay to replay: packed weights */
+    LS__AT_OWN,      /* computed by this replay, and needed while others take their turns */
+    LS__AT_LENT      /* memory that whoever runs the plan lends for a piece: gradients */
 } ls__base;
 
 typedef struct ls__place {
     ls__base base;
-    int index; /* of the input, constant or cell */
+    int index; /* of the input, constant or cell; of lent memory: the meeting it goes to */
     size_t offset;
 } ls__place;
 
@@ -48,6 +50,15 @@ typedef struct ls__bucket {
     ls__place place;
 } ls__bucket;
 
+/* What a replica brings to a meeting as input `input`, wanted at `offset` of the memory lent for
+ * that meeting. It lies there when it can (`placed`): when it is made in the piece before the
+ * meeting and nobody needs it after; else whoever lends copies it. */
+typedef struct ls__lent {
+    int meeting, input;
+    size_t offset;
+    bool placed;
+} ls__lent;
+
 typedef struct ls__plan {
     ls__graph *graph; /* compiled; the plan owns it */
     ls__instruction *instructions;
@@ -59,16 +70,21 @@ typedef struct ls__plan {
     ls__bucket *buckets;
     int n_buckets;
     int *bucket_wires;
-    size_t arena_bytes, arena_least, kept_bytes, constant_bytes;
+    ls__lent *lent;
+    int n_lent;
+    size_t arena_bytes, own_bytes, arena_least, kept_bytes, constant_bytes;
 } ls__plan;
 
 enum ls__plan_flags {
     LS__PLAN_CHECKED = 1, /* ls_check_numerics: operators stay as they were written, any may fail */
-    LS__PLAN_NO_UNDO = 2  /* whoever runs it undoes writes by himself (journal.h) */
+    LS__PLAN_NO_UNDO = 2, /* whoever runs it undoes writes by himself (journal.h) */
+    LS__PLAN_TURNS = 4 /* others use the arena between two pieces: what must stay is LS__AT_OWN */
 };
 
 /* Runs the passes and plans; takes the graph over, also when it fails (NULL). */
 ls__plan *ls__plan_make(ls__graph *g, ls__pass_set off, unsigned flags);
+ls__plan *ls__plan_make_lent(ls__graph *g, ls__pass_set off, unsigned flags, int n_lent,
+                             const ls__lent *lent);
 void ls__plan_free(ls__plan *plan);
 
 /* ---- parts of it, each a file ----------------------------------------------------- */
@@ -86,6 +102,7 @@ typedef struct ls__place_options {
     bool reuse;    /* memory is used again after its last use */
     bool in_place; /* element-wise results may lie over an operand */
     bool buckets;
+    bool turns; /* LS__PLAN_TURNS */
 } ls__place_options;
 ls_status ls__plan_places(ls__plan *plan, ls__place_options options);
 

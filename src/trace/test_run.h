@@ -63,10 +63,10 @@ static inline void run_graph(const ls__graph *g, ls_tensor *const *arguments, ls
     }
     for (int i = 0; i < g->n_nodes; i++) {
         const ls__node *node = g->nodes[i];
-        ls_tensor *in[8] = { NULL };
-        ls__cell *cells[8] = { NULL };
+        ls_tensor *in[16] = { NULL };
+        ls__cell *cells[16] = { NULL };
         ls__results results = { 0 };
-        assert_true(node->n_inputs <= 8 && node->n_cells <= 8);
+        assert_true(node->n_inputs <= 16 && node->n_cells <= 16);
         for (int k = 0; k < node->n_inputs; k++)
             in[k] = value[node->inputs[k]];
         for (int k = 0; k < node->n_cells; k++)

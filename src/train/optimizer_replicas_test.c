@@ -228,8 +228,8 @@ static void what_replicas_cannot_train(void **state)
         const char *of = strstr(ls_error_text(), "replica 0 came to");
         assert_non_null(of);
         assert_int_equal(sscanf(of,
-                                "replica 0 came to ls_minimize of optimizer %d; "
-                                "replica 1 came to ls_minimize of optimizer %d",
+                                "replica 0 came to ls_minimize of optimizer %d (ls_sgd); "
+                                "replica 1 came to ls_minimize of optimizer %d (ls_sgd)",
                                 &first, &second),
                          2);
         assert_true(first > 0 && first < 100 && second == first + 1); /* counted by themselves */

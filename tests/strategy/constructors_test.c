@@ -225,13 +225,33 @@ static ls_value *thirds(ls_value *arguments, void *user)
                          ls_leaf(ls_div(my_number(1, 1), ls_scalar(LS_F32, 3))));
 }
 
+static void cross_device_operations_have_names(void **state)
+{
+    (void)state;
+    for (int c = LS_CROSS_DEVICE_AUTO; c <= LS_CROSS_DEVICE_NCCL; c++) {
+        ls_cross_device back = (ls_cross_device)99;
+        assert_int_equal(ls_cross_device_named(ls_cross_device_name((ls_cross_device)c), &back),
+                         LS_OK);
+        assert_int_equal(back, c);
+    }
+    assert_string_equal(ls_cross_device_name((ls_cross_device)99), "?");
+    ls_cross_device out;
+    ls_cross_device_named("fastest", &out);
+    FAILS(LS_INVALID, "fastest");
+    ls_cross_device_named(NULL, &out);
+    FAILS(LS_INVALID, "NULL");
+    ls_strategy *s = replicas_on(3, 2);
+    assert_true(ls_same_bits(s) && ls_same_bits(ls_default_strategy()) && !ls_same_bits(NULL));
+    free_strategy(s);
+}
+
 static void every_cross_device_choice_gives_the_same_bits(void **state)
 {
     (void)state;
     static const ls_cross_device good[] = { LS_CROSS_DEVICE_AUTO, LS_CROSS_DEVICE_DIRECT,
-                                            LS_CROSS_DEVICE_TO_ONE };
-    float bits[3][2];
-    for (int i = 0; i < 3; i++) {
+                                            LS_CROSS_DEVICE_TO_ONE, LS_CROSS_DEVICE_HIERARCHICAL };
+    float bits[4][2];
+    for (int i = 0; i < 4; i++) {
         LS_FRAME {
             ls_strategy *s = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1,/cpu:2",
                                                      .replicas = 5, .cross_device = good[i]));
@@ -244,8 +264,6 @@ static void every_cross_device_choice_gives_the_same_bits(void **state)
         }
         assert_memory_equal(bits[0], bits[i], sizeof bits[0]);
     }
-    assert_null(ls_mirrored(LS_MIRRORED(.cross_device = LS_CROSS_DEVICE_HIERARCHICAL)));
-    FAILS(LS_UNSUPPORTED, "hierarchical");
     assert_null(
         ls_mirrored(LS_MIRRORED(.devices = "/cpu:0", .cross_device = LS_CROSS_DEVICE_NCCL)));
     FAILS(LS_UNSUPPORTED, "nccl", "gpu");
@@ -253,6 +271,54 @@ static void every_cross_device_choice_gives_the_same_bits(void **state)
     FAILS(LS_INVALID, "99", "cross_device");
     assert_null(ls_mirrored(LS_MIRRORED(.cross_device = (ls_cross_device)-1)));
     FAILS(LS_INVALID, "cross_device");
+}
+
+static void packings_give_the_same_bits(void **state)
+{
+    (void)state;
+    const ls_mirrored_options *ways[] = {
+        LS_MIRRORED(.replicas = 3, .num_packs = 0),
+        LS_MIRRORED(.replicas = 3, .num_packs = 1),
+        LS_MIRRORED(.replicas = 3, .num_packs = 65536),
+        LS_MIRRORED(.replicas = 3, .bytes_per_pack = 1),
+        LS_MIRRORED(.replicas = 3, .bytes_per_pack = INT64_MAX),
+        LS_MIRRORED(.replicas = 3, .small_bytes = 1, .small_group = 1),
+        LS_MIRRORED(.replicas = 3, .small_bytes = INT64_MAX, .small_group = INT_MAX),
+        LS_MIRRORED(.replicas = 3, .num_packs = 2, .small_bytes = 4, .small_group = 2),
+    };
+    float bits[sizeof ways / sizeof *ways];
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        LS_FRAME {
+            ls_strategy *s = ls_mirrored(ways[i]);
+            GAVE(s);
+            ls_value *v = ls_run_eager(s, thirds, NULL, nothing());
+            GAVE(v);
+            bits[i] = ls_to_float(part(v, 0));
+            free_strategy(s);
+        }
+        assert_memory_equal(&bits[0], &bits[i], sizeof bits[0]);
+    }
+}
+
+static void packings_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    assert_null(ls_mirrored(LS_MIRRORED(.num_packs = -1)));
+    FAILS(LS_INVALID, "ls_mirrored: num_packs -1");
+    assert_null(ls_mirrored(LS_MIRRORED(.num_packs = INT_MAX)));
+    FAILS(LS_INVALID, "2147483647", "1 to 65536");
+    assert_null(ls_mirrored(LS_MIRRORED(.bytes_per_pack = -1)));
+    FAILS(LS_INVALID, "ls_mirrored: bytes_per_pack -1");
+    assert_null(ls_mirrored(LS_MIRRORED(.num_packs = 2, .bytes_per_pack = 1 << 20)));
+    FAILS(LS_INVALID, "num_packs 2", "bytes_per_pack 1048576", "one of them");
+    assert_null(ls_mirrored(LS_MIRRORED(.small_bytes = 1024)));
+    FAILS(LS_INVALID, "small_bytes 1024", "small_group 0", "both or none");
+    assert_null(ls_mirrored(LS_MIRRORED(.small_group = 8)));
+    FAILS(LS_INVALID, "small_group 8", "both or none");
+    assert_null(ls_mirrored(LS_MIRRORED(.small_bytes = -4, .small_group = 8)));
+    FAILS(LS_INVALID, "small_bytes -4");
+    assert_null(ls_mirrored(LS_MIRRORED(.small_bytes = 4, .small_group = INT_MIN)));
+    FAILS(LS_INVALID, "small_group -2147483648");
 }
 
 /* ---- what a strategy says of itself ---------------------------------------------------------- */
@@ -397,7 +463,10 @@ int main(void)
         TEST(numbers_that_make_no_sense_are_refused),
         TEST(at_most_1024_replicas),
         TEST(options_of_another_size_are_refused),
+        TEST(cross_device_operations_have_names),
         TEST(every_cross_device_choice_gives_the_same_bits),
+        TEST(packings_give_the_same_bits),
+        TEST(packings_that_make_no_sense_are_refused),
         TEST(properties_of_mirrored_and_default),
         TEST(asking_of_no_strategy_is_harmless),
         TEST(tf_config_is_not_looked_at),

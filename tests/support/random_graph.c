@@ -203,6 +203,36 @@ static const struct {
     [RG_EMPTY] = { "empty", 2, { 0, 6 } },
 };
 
+/* Where a gradient is all rounding Adam would make it as large as any other; an
+ * epsilon like this keeps it small. */
+static ls_optimizer *optimizer_of(const rg_program *p)
+{
+    static const char *const names[] = { "b", "gamma" };
+    ls_optimizer *o = NULL;
+    switch (p->seed % 4 + (p->adam ? 4 : 0)) {
+    case 0:
+        return ls_sgd(LS_SGD(.rate = 0.02, .clip_global_norm = 1));
+    case 1:
+        return ls_sgd(LS_SGD(.rate = 0.02, .momentum = 0.5, .clip_value = 0.5));
+    case 2:
+        return ls_sgd(LS_SGD(.rate = 0.02, .momentum = 0.5, .nesterov = true, .lazy = true));
+    case 3:
+        return ls_sgd(LS_SGD(.rate = 0.02));
+    case 4:
+        return ls_adam(LS_ADAM(.rate = 0.01, .epsilon = 0.01, .clip_norm = 1));
+    case 5:
+        o = ls_adamw(LS_ADAM(.rate = 0.01, .epsilon = 0.01, .weight_decay = 0.1));
+        ls_exclude_from_weight_decay(o, 0, NULL, 2, names);
+        return o;
+    case 6:
+        return ls_adam(LS_ADAM(.epsilon = 0.01, .lazy = true,
+                               .schedule = LS_SCHEDULE(.kind = LS_SCHEDULE_COSINE, .rate = 0.01,
+                                                       .steps = 4, .warmup_steps = 2)));
+    default:
+        return ls_adam(LS_ADAM(.rate = 0.01, .epsilon = 0.01));
+    }
+}
+
 rg_world *rg_world_open(const rg_program *p)
 {
     rg_world *w = calloc(1, sizeof *w);
@@ -219,10 +249,7 @@ rg_world *rg_world_open(const rg_program *p)
                 i < RG_FROZEN);
         }
         w->outside = ls_keep(numbers(p->dtype, LS_DIMS(1, 6), -1, 1, p->seed + 77));
-        /* Where a gradient is all rounding Adam would make it as large as any other; an
-         * epsilon like this keeps it small. */
-        w->optimizer = p->adam ? ls_adam(LS_ADAM(.rate = 0.01, .epsilon = 0.01))
-                               : ls_sgd(LS_SGD(.rate = 0.02));
+        w->optimizer = optimizer_of(p);
     }
     return w;
 }

@@ -167,6 +167,46 @@ def batch_norm_inference(o):
     run("zero_rows", (0, 3), "f64")
 
 
+@op("batch_moments")
+def batch_moments(o):
+    def fn(x):
+        axes = list(range(len(x.shape) - 1))
+        rows = np.prod(x.shape[:-1], dtype=np.float64)
+        return *tf.nn.moments(x, axes), tf.constant(rows, tf.float64)
+
+    o.case("rows", fn, o.rand((5, 3)), wrt=[])
+    o.case("images", fn, o.rand((2, 2, 3, 2)), wrt=[])
+    o.case("f32", fn, o.rand((2, 3, 3, 3), "f32"), wrt=[])
+    o.case("one_row", fn, o.rand((1, 3)), wrt=[])
+    zero = np.zeros(3)
+    o.case("zero_rows", fn, o.rand((0, 3)), wrt=[], formula=[zero, zero, np.float64(0)])
+
+
+@op("merge_moments")
+def merge_moments(o):
+    def fn(*parts):  # not pair by pair, as the operator does it
+        v = len(parts) // 3
+        wide = [tf.cast(p, tf.float64) for p in parts]
+        means, variances, rows = wide[:v], wide[v:2 * v], wide[2 * v:]
+        n = tf.add_n(rows)
+        mean = tf.add_n([m * k for m, k in zip(means, rows)]) / n
+        squares = [(s + tf.square(m - mean)) * k for m, s, k in zip(means, variances, rows)]
+        return tf.cast(mean, parts[0].dtype), tf.cast(tf.add_n(squares) / n, parts[0].dtype), n
+
+    def run(name, rows, cols, dtype="f64", **more):
+        each = lambda low: [o.rand((cols,), dtype, low) for _ in rows]
+        o.case(name, fn, *each(-2), *each(0.1), *(np.float64(n) for n in rows),
+               attrs={"replicas": len(rows)}, wrt=[], **more)
+
+    run("two", (3, 5), 2)
+    run("unequal", (1, 7), 3)
+    run("f32", (64, 32), 4, "f32")
+    run("empty_replica", (5, 0), 3)
+    run("alone", (7,), 2)
+    run("no_columns", (7, 2), 0)
+    run("no_rows", (0, 0), 2, formula=[np.zeros(2), np.zeros(2), np.float64(0)])
+
+
 @op("layer_norm")
 def layer_norm(o):
     def fn(epsilon):

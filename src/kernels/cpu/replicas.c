@@ -98,6 +98,52 @@ static int left_of(int n)
         }                                                                                          \
     }
 
+/* S is T with its sign. A float is multiplied where that is the same number before it is rounded. */
+#define QUOTIENT_FLOAT(s, T)                                                                       \
+    static void divide_##s(void *x, int divisor, int64_t n)                                        \
+    {                                                                                              \
+        T *y = x;                                                                                  \
+        const T d = (T)divisor, inverse = 1 / d;                                                   \
+        if (divisor <= 1)                                                                          \
+            return;                                                                                \
+        if ((divisor & (divisor - 1)) == 0)                                                        \
+            LS__EACH y[i] *= inverse;                                                              \
+        else                                                                                       \
+            LS__EACH y[i] /= d;                                                                    \
+    }                                                                                              \
+                                                                                                   \
+    static void pair_##s(const void *pa, const void *pb, void *py, void *pz, int divisor,          \
+                         int64_t n)                                                                \
+    {                                                                                              \
+        const T *a = pa, *b = pb, d = (T)divisor, inverse = 1 / d;                                 \
+        T *y = py, *z = pz;                                                                        \
+        if (divisor <= 1)                                                                          \
+            LS__EACH y[i] = z[i] = a[i] + b[i];                                                    \
+        else if ((divisor & (divisor - 1)) == 0)                                                   \
+            LS__EACH y[i] = z[i] = (a[i] + b[i]) * inverse;                                        \
+        else                                                                                       \
+            LS__EACH y[i] = z[i] = (a[i] + b[i]) / d;                                              \
+    }
+
+#define QUOTIENT_WHOLE(s, T, S)                                                                    \
+    static void divide_##s(void *x, int divisor, int64_t n)                                        \
+    {                                                                                              \
+        T *y = x;                                                                                  \
+        if (divisor > 1)                                                                           \
+            LS__EACH y[i] = (T)((S)y[i] / divisor);                                                \
+    }                                                                                              \
+                                                                                                   \
+    static void pair_##s(const void *pa, const void *pb, void *py, void *pz, int divisor,          \
+                         int64_t n)                                                                \
+    {                                                                                              \
+        const T *a = pa, *b = pb;                                                                  \
+        T *y = py, *z = pz;                                                                        \
+        if (divisor <= 1)                                                                          \
+            LS__EACH y[i] = z[i] = (T)(a[i] + b[i]);                                               \
+        else                                                                                       \
+            LS__EACH y[i] = z[i] = (T)((S)(T)(a[i] + b[i]) / divisor);                             \
+    }
+
 NODE(f32, float)
 NODE(f64, double)
 NODE(i32, uint32_t)
@@ -110,10 +156,17 @@ MEAN(i32, uint32_t, int32_t, double)
 MEAN(i64, uint64_t, int64_t, double)
 MEAN(u8, uint8_t, uint8_t, double)
 
+QUOTIENT_FLOAT(f32, float)
+QUOTIENT_FLOAT(f64, double)
+QUOTIENT_WHOLE(i32, uint32_t, int32_t)
+QUOTIENT_WHOLE(i64, uint64_t, int64_t)
+QUOTIENT_WHOLE(u8, uint8_t, uint8_t)
+
 #define EACH_DTYPE(what)                                                                           \
     {                                                                                              \
         [LS_F32] = what##_f32, [LS_F64] = what##_f64, [LS_I32] = what##_i32,                       \
         [LS_I64] = what##_i64, [LS_U8] = what##_u8,                                                \
     }
 
-const ls__replicas_kernels LS__ISA(ls__replicas_table) = { EACH_DTYPE(sum), EACH_DTYPE(mean) };
+const ls__replicas_kernels LS__ISA(ls__replicas_table) = { EACH_DTYPE(sum), EACH_DTYPE(mean),
+                                                           EACH_DTYPE(pair), EACH_DTYPE(divide) };

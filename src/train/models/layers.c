@@ -45,7 +45,11 @@ ls_variable *ls__layers_variable(ls__layers *l, const char *layer, const char *n
     int length = snprintf(full, sizeof full, "%s/%s", layer, name);
     if (length < 0 || (size_t)length >= sizeof full)
         l->status = ls__fail(LS_INVALID, "the name of a layer, '%.40s...', is too long", layer);
-    ls_variable *v = l->status ? NULL : ls_variable_new(full, initial, trainable);
+    /* What is not trained are statistics: each replica's own, one value for all when read. */
+    const ls_variable_options *options = trainable ? NULL
+                                                   : LS_VARIABLE(.synchronization = LS_SYNC_ON_READ,
+                                                                 .aggregation = LS_AGGREGATE_MEAN);
+    ls_variable *v = l->status ? NULL : ls_variable_with(options, full, initial);
     if (!v && !l->status)
         l->status = ls_error_pending();
     if (v)

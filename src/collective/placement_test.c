@@ -1,7 +1,12 @@
 /* Placements: every number of replicas on every number of devices. */
-#include "strategy/placement.h"
+#include "collective/placement.h"
 
-#include "tensor/test_support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 static void eight_on_three(void **state)
 {
@@ -42,9 +47,9 @@ static void blocks_are_contiguous_and_balanced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(eight_on_three, clean),
-        cmocka_unit_test_setup(one_device_has_all_and_as_many_have_one_each, clean),
-        cmocka_unit_test_setup(blocks_are_contiguous_and_balanced, clean),
+        cmocka_unit_test(eight_on_three),
+        cmocka_unit_test(one_device_has_all_and_as_many_have_one_each),
+        cmocka_unit_test(blocks_are_contiguous_and_balanced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

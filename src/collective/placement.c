@@ -2,7 +2,7 @@
  * Blocks of replicas. With q = V / D and r = V % D, the first r blocks have q + 1 replicas and
  * the others q: block d begins at d * q + min(d, r).
  */
-#include "strategy/placement.h"
+#include "collective/placement.h"
 
 int ls__block_begin(int replicas, int devices, int d)
 {

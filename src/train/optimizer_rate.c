@@ -1,0 +1,170 @@
+/*
+ * Learning rates: schedules as numbers in a cell, which a row reads (ops/rate.c). Invariant: what is
+ * in the cell was checked, so the row cannot fail; setting a rate or a schedule writes the cell and
+ * nothing else, so a recorded step follows it.
+ */
+#include <lockstep/ops.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "ops/rate.h"
+#include "ops/variable.h"
+#include "strategy/context.h"
+#include "train/optimizer.h"
+
+_Static_assert((int)LS_MOST_BOUNDARIES == (int)LS__RATE_MOST_BOUNDARIES, "see ops/rate.h");
+_Static_assert((int)LS_SCHEDULE_STEP == (int)LS__RATE_STEP &&
+                   (int)LS_SCHEDULE_COSINE == (int)LS__RATE_COSINE,
+               "see ops/rate.h");
+
+/* Steps are kept in doubles, which hold whole numbers up to here. */
+#define MOST_STEPS ((int64_t)1 << 53)
+
+void ls_schedule_init(ls_schedule *schedule)
+{
+    if (schedule)
+        *schedule = (ls_schedule){ .size = sizeof *schedule };
+}
+
+/* ---- checking ------------------------------------------------------------------------- */
+
+ls_status ls__check_rate(const char *who, const char *what, double rate)
+{
+    if (isfinite(rate) && rate >= 0)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID, "%s: %s %g", who, what, rate),
+                    "a rate is a finite number, 0 or more");
+}
+
+static ls_status check_steps(const char *who, const char *what, int64_t steps, int64_t least)
+{
+    if (steps >= least && steps <= MOST_STEPS)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID, "%s: %s %lld", who, what, (long long)steps),
+                    "it is %lld to %lld", (long long)least, (long long)MOST_STEPS);
+}
+
+static ls_status step_numbers(const char *who, const ls_schedule *s, double *numbers)
+{
+    if (s->count < 1 || s->count > LS_MOST_BOUNDARIES || !s->boundaries || !s->values)
+        return ls__hint(
+            ls__fail(LS_INVALID, "%s: a schedule of %d boundaries in %s and values in %s", who,
+                     s->count, s->boundaries ? "a list" : "NULL", s->values ? "a list" : "NULL"),
+            "LS_SCHEDULE_STEP wants 1 to %d boundaries, and one value more", LS_MOST_BOUNDARIES);
+    if (s->rate != 0)
+        return ls__hint(ls__fail(LS_INVALID, "%s: a schedule of steps with rate %g", who, s->rate),
+                        "its rates are .values");
+    ls_status st = LS_OK;
+    for (int i = 0; i < s->count && !st; i++) {
+        st = check_steps(who, "boundary", s->boundaries[i], 0);
+        if (!st && i > 0 && s->boundaries[i] <= s->boundaries[i - 1])
+            st = ls__hint(ls__fail(LS_INVALID, "%s: boundary %lld after boundary %lld", who,
+                                   (long long)s->boundaries[i], (long long)s->boundaries[i - 1]),
+                          "boundaries rise");
+        numbers[LS__RATE_BOUNDARIES + i] = (double)s->boundaries[i];
+    }
+    for (int i = 0; i <= s->count && !st; i++) {
+        st = ls__check_rate(who, "value", s->values[i]);
+        numbers[LS__RATE_VALUES + i] = s->values[i];
+    }
+    numbers[LS__RATE_COUNT] = s->count;
+    return st;
+}
+
+static ls_status cosine_numbers(const char *who, const ls_schedule *s, double *numbers)
+{
+    if (!(s->alpha >= 0 && s->alpha <= 1))
+        return ls__hint(ls__fail(LS_INVALID, "%s: a schedule with alpha %g", who, s->alpha),
+                        "the part of the rate that stays is in [0, 1]");
+    numbers[LS__RATE_STEPS] = (double)s->steps;
+    numbers[LS__RATE_ALPHA] = s->alpha;
+    return check_steps(who, "a schedule whose cosine has steps", s->steps, 1);
+}
+
+ls_status ls__schedule_numbers(const char *who, const ls_schedule *schedule, double rate,
+                               double *numbers)
+{
+    const ls_schedule constant = { .size = sizeof constant };
+    const ls_schedule *s = schedule ? schedule : &constant;
+    if (s->size != sizeof *s)
+        return ls__hint(
+            ls__fail(LS_INVALID, "%s: a schedule of %zu bytes, wants %zu", who, s->size, sizeof *s),
+            "fill it with LS_SCHEDULE, or with ls_schedule_init first");
+    memset(numbers, 0, sizeof *numbers * LS__RATE_NUMBERS);
+    numbers[LS__RATE_KIND] = s->kind;
+    numbers[LS__RATE_VALUE] = ls__or_default(s->rate, rate);
+    numbers[LS__RATE_WARMUP_STEPS] = (double)s->warmup_steps;
+    numbers[LS__RATE_WARMUP_FROM] = s->warmup_from;
+    ls_status st = ls__check_rate(who, "a schedule of rate", numbers[LS__RATE_VALUE]);
+    if (!st)
+        st = ls__check_rate(who, "warmup_from", s->warmup_from);
+    if (!st)
+        st = check_steps(who, "warmup_steps", s->warmup_steps, 0);
+    if (st || s->kind == LS_SCHEDULE_CONSTANT)
+        return st;
+    if (s->kind == LS_SCHEDULE_STEP)
+        return step_numbers(who, s, numbers);
+    if (s->kind == LS_SCHEDULE_COSINE)
+        return cosine_numbers(who, s, numbers);
+    return ls__hint(ls__fail(LS_INVALID, "%s: a schedule of kind %d", who, (int)s->kind),
+                    "one of LS_SCHEDULE_CONSTANT, LS_SCHEDULE_STEP and LS_SCHEDULE_COSINE");
+}
+
+/* ---- setting and asking ------------------------------------------------------------------ */
+
+static ls_status set(ls_optimizer *o, const double *numbers)
+{
+    ls_status st = LS_OK;
+    LS_FRAME
+        st = ls__cell_assign(o->rate, ls_from(LS_F64, LS_DIMS(LS__RATE_NUMBERS), numbers));
+    return st;
+}
+
+static ls_status check_setting(const char *who, const ls_optimizer *o)
+{
+    ls_status st = ls__check_optimizer(who, o);
+    return st ? st : ls__check_alone(who, "set it between steps, or in a merge function");
+}
+
+ls_status ls_set_rate(ls_optimizer *o, double rate)
+{
+    double numbers[LS__RATE_NUMBERS] = { 0 };
+    numbers[LS__RATE_VALUE] = rate;
+    ls_status st = check_setting("ls_set_rate", o);
+    if (!st)
+        st = ls__check_rate("ls_set_rate", "rate", rate);
+    return st ? st : set(o, numbers);
+}
+
+ls_status ls_set_schedule(ls_optimizer *o, const ls_schedule *schedule)
+{
+    double numbers[LS__RATE_NUMBERS], own = 0;
+    ls_status st = check_setting("ls_set_schedule", o);
+    if (!st && !schedule)
+        st = ls__hint(ls__fail(LS_INVALID, "ls_set_schedule: the schedule is NULL"),
+                      "ls_set_rate makes the rate constant");
+    bool wants_own =
+        !st && schedule->rate == 0; /* a constant of the trace would stay what it was */
+    if (wants_own)
+        st = ls__check_known("ls_set_schedule without .rate");
+    if (!st && wants_own)
+        own = ((const double *)ls__cell_data(o->rate))[LS__RATE_VALUE];
+    if (!st)
+        st = ls__schedule_numbers("ls_set_schedule", schedule, own, numbers);
+    return st ? st : set(o, numbers);
+}
+
+double ls_rate(const ls_optimizer *o)
+{
+    if (ls__check_known("ls_rate") || !o)
+        return (double)NAN;
+    return ls__rate_at(ls__cell_data(o->rate), *(const int64_t *)ls__cell_data(o->iterations));
+}
+
+int64_t ls_iterations(const ls_optimizer *o)
+{
+    if (ls__check_known("ls_iterations"))
+        return 0;
+    return o ? *(const int64_t *)ls__cell_data(o->iterations) : 0;
+}
