@@ -123,7 +123,7 @@ ls_tensor *ls_compute_weighted_average_loss(ls_tensor *per_example, ls_tensor *w
 ls_tensor *ls_scale_regularization_loss(ls_tensor *loss)
 {
     static const char who[] = "ls_scale_regularization_loss";
-    int replicas;
+    int replicas = 1;
     if (check_float(who, "loss", loss) ||
         count_replicas(who, "call it in the function that ls_run runs on each replica", &replicas))
         return NULL;
