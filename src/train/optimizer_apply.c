@@ -2,14 +2,15 @@
  * One update: gradients are summed over replicas, clipped and applied. Invariant: all that can
  * fail (checks, slots, copies of live snapshots, sums) is done before the first variable changes.
  *
- * Where nothing needs the sums themselves (no norm, not lazy), summing and applying are one pass
- * over memory: X_reduced. A recorded step has the plain rows, and the pass fuse-update finds
- * the same.
+ * Where nothing needs the sums themselves (no norm, not lazy, ls_check_numerics is off), summing
+ * and applying are one pass over memory: X_reduced. A recorded step has the plain rows, and the
+ * pass fuse-update finds the same.
  */
 #include <lockstep/ops.h>
 #include <stdio.h>
 
 #include "base/status.h"
+#include "dispatch/context.h"
 #include "dispatch/sink.h"
 #include "ops/clip_scales.h"
 #include "ops/rate.h"
@@ -284,7 +285,8 @@ ls_status ls__apply(const char *who, ls_optimizer *o, int replicas, int count,
     ls_status st = find_cells(who, &u);
     if (!st)
         st = find_numbers(&u);
-    if (!st && replicas > 1 && (norms || o->lazy || ls__sink_get()))
+    const bool looked_at = norms || o->lazy || ls__sink_get() || ls__numerics() != LS_NUMERICS_OFF;
+    if (!st && replicas > 1 && looked_at)
         st = sum_all(&u);
     if (!st && norms)
         st = find_scales(&u);

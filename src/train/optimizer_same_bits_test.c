@@ -242,6 +242,44 @@ static void two_optimizers_in_a_step(void **state)
     ls_strategy_free(s);
 }
 
+/* Two gradients whose sum is too large. */
+static ls_value *apply_huge(ls_value *arguments, void *user)
+{
+    pair *p = user;
+    ls_tensor *scale = ls_leaf_tensor(arguments);
+    ls_tensor *g[] = { ls_mul(ls_ones(LS_F32, LS_DIMS(W_COUNT)), scale),
+                       ls_mul(ls_ones(LS_F32, LS_DIMS(B_COUNT)), scale) };
+    ls_apply_gradients(p->o, 2, g, p->v);
+    return none();
+}
+
+/* ls_check_numerics sees the sum over replicas, wherever they are and however it is made: what
+ * is checked must not depend on the placement either. */
+static void sums_are_checked_on_any_number_of_devices(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4 * OPTIMIZERS; way++) {
+        ls_strategy *s = ls_mirrored(
+            LS_MIRRORED(.devices = way % 2 ? "/cpu:0,/cpu:1" : "/cpu:0", .replicas = 2));
+        pair p = make_pair(s, optimizer_number(way / 4));
+        ls_function *f = way & 2 ? ls_trace(apply_huge, &p) : NULL;
+        LS_FRAME {
+            ls_value *scale = ls_leaf(number(3e38f));
+            ls_check_numerics(LS_NUMERICS_NAN_AND_INF);
+            ls_value *done = f ? ls_run(s, f, scale) : ls_run_eager(s, apply_huge, &p, scale);
+            ls_check_numerics(LS_NUMERICS_OFF);
+            if (done)
+                fail_msg("way %d: nobody noticed", way);
+            said(LS_INVALID, "sum_replicas: made an infinity", NULL);
+        }
+        assert_int_equal(ls_iterations(p.o), 0);
+        assert_true(((const float *)ls__cell_data(p.v[0]->cells[0]))[0] == 1);
+        ls_function_free(f);
+        free_pair(&p);
+        ls_strategy_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +288,7 @@ int main(void)
         BOTH(weights_and_slots_exist_once),
         cmocka_unit_test_setup(traced_steps_sum_and_apply_in_one_pass, clean),
         BOTH(two_optimizers_in_a_step),
+        cmocka_unit_test_setup(sums_are_checked_on_any_number_of_devices, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
