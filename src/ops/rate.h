@@ -9,6 +9,7 @@
 enum {
     LS__RATE_KIND, /* ls__rate_kind */
     LS__RATE_VALUE,
+    LS__RATE_OWN,   /* the optimizer's, for schedules to come that have none; after VALUE */
     LS__RATE_STEPS, /* cosine */
     LS__RATE_ALPHA,
     LS__RATE_WARMUP_STEPS,

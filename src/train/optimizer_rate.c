@@ -11,6 +11,7 @@
 #include "ops/rate.h"
 #include "ops/variable.h"
 #include "strategy/context.h"
+#include "tensor/tensor.h"
 #include "train/optimizer.h"
 
 _Static_assert((int)LS_MOST_BOUNDARIES == (int)LS__RATE_MOST_BOUNDARIES, "see ops/rate.h");
@@ -94,6 +95,7 @@ ls_status ls__schedule_numbers(const char *who, const ls_schedule *schedule, dou
     memset(numbers, 0, sizeof *numbers * LS__RATE_NUMBERS);
     numbers[LS__RATE_KIND] = s->kind;
     numbers[LS__RATE_VALUE] = ls__or_default(s->rate, rate);
+    numbers[LS__RATE_OWN] = rate;
     numbers[LS__RATE_WARMUP_STEPS] = (double)s->warmup_steps;
     numbers[LS__RATE_WARMUP_FROM] = s->warmup_from;
     ls_status st = ls__check_rate(who, "a schedule of rate", numbers[LS__RATE_VALUE]);
@@ -121,6 +123,27 @@ static ls_status set(ls_optimizer *o, const double *numbers)
     return st;
 }
 
+/* The same, but for the own rate, which stays. In operators: a replay's is not known here. */
+static ls_status set_schedule(ls_optimizer *o, const double *numbers, bool wants_own)
+{
+    enum { REST = LS__RATE_OWN + 1 };
+    ls_status st = LS_OK;
+    LS_FRAME {
+        ls_tensor *before = ls__cell_read_op(o->rate);
+        ls_tensor *own = ls_slice(before, 1, (int64_t[]){ LS__RATE_OWN }, (int64_t[]){ 1 });
+        ls_tensor *parts[] = { ls_from(LS_F64, LS_DIMS(LS__RATE_VALUE), numbers),
+                               wants_own ? own
+                                         : ls_from(LS_F64, LS_DIMS(1), &numbers[LS__RATE_VALUE]),
+                               own,
+                               ls_from(LS_F64, LS_DIMS(LS__RATE_NUMBERS - REST), &numbers[REST]) };
+        for (int i = 0; i < 4 && before; i++)
+            if (parts[i])
+                parts[i]->device = before->device; /* numbers of the host's */
+        st = ls__cell_assign(o->rate, ls_concat(4, parts, 0));
+    }
+    return st;
+}
+
 static ls_status check_setting(const char *who, const ls_optimizer *o)
 {
     ls_status st = ls__check_optimizer(who, o);
@@ -130,7 +153,7 @@ static ls_status check_setting(const char *who, const ls_optimizer *o)
 ls_status ls_set_rate(ls_optimizer *o, double rate)
 {
     double numbers[LS__RATE_NUMBERS] = { 0 };
-    numbers[LS__RATE_VALUE] = rate;
+    numbers[LS__RATE_VALUE] = numbers[LS__RATE_OWN] = rate;
     ls_status st = check_setting("ls_set_rate", o);
     if (!st)
         st = ls__check_rate("ls_set_rate", "rate", rate);
@@ -139,20 +162,14 @@ ls_status ls_set_rate(ls_optimizer *o, double rate)
 
 ls_status ls_set_schedule(ls_optimizer *o, const ls_schedule *schedule)
 {
-    double numbers[LS__RATE_NUMBERS], own = 0;
+    double numbers[LS__RATE_NUMBERS];
     ls_status st = check_setting("ls_set_schedule", o);
     if (!st && !schedule)
         st = ls__hint(ls__fail(LS_INVALID, "ls_set_schedule: the schedule is NULL"),
                       "ls_set_rate makes the rate constant");
-    bool wants_own =
-        !st && schedule->rate == 0; /* a constant of the trace would stay what it was */
-    if (wants_own)
-        st = ls__check_known("ls_set_schedule without .rate");
-    if (!st && wants_own)
-        own = ((const double *)ls__cell_data(o->rate))[LS__RATE_VALUE];
     if (!st)
-        st = ls__schedule_numbers("ls_set_schedule", schedule, own, numbers);
-    return st ? st : set(o, numbers);
+        st = ls__schedule_numbers("ls_set_schedule", schedule, 0, numbers);
+    return st ? st : set_schedule(o, numbers, schedule->rate == 0);
 }
 
 double ls_rate(const ls_optimizer *o)

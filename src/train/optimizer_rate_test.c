@@ -174,12 +174,75 @@ static void not_by_one_replica_of_several(void **state)
     ls_strategy_free(s);
 }
 
+static ls_value *set_steps(ls_strategy *s, ls_value *arguments, void *user)
+{
+    (void)s;
+    (void)arguments;
+    const int64_t at[] = { 5 };
+    const double values[] = { 0.5, 0.0625 };
+    ls_set_schedule(user, LS_SCHEDULE(.kind = LS_SCHEDULE_STEP, .count = 1, .boundaries = at,
+                                      .values = values));
+    return none();
+}
+
+static ls_value *set_cosine(ls_strategy *s, ls_value *arguments, void *user)
+{
+    (void)s;
+    (void)arguments;
+    ls_set_schedule(user, LS_SCHEDULE(.kind = LS_SCHEDULE_COSINE, .steps = 8));
+    return none();
+}
+
+static ls_value *meet_for_steps(ls_value *arguments, void *user)
+{
+    return ls_merge_call(ls_get_replica_context(), set_steps, user, arguments);
+}
+
+static ls_value *meet_for_cosine(ls_value *arguments, void *user)
+{
+    return ls_merge_call(ls_get_replica_context(), set_cosine, user, arguments);
+}
+
+/* A schedule without a rate has the optimizer's own, not that of the schedule before; in a merge
+ * function, too, and a replay takes the one that was set before it. */
+static void schedules_leave_the_own_rate(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(2);
+    ls_optimizer *o = ls_sgd(LS_SGD(.rate = 0.125, .schedule = LS_SCHEDULE(.rate = 0.5)));
+    assert_true(ls_rate(o) == 0.5);
+    assert_int_equal(ls_set_schedule(o, LS_SCHEDULE(.kind = LS_SCHEDULE_COSINE, .steps = 8)),
+                     LS_OK);
+    assert_true(ls_rate(o) == 0.125);
+    assert_int_equal(ls_set_schedule(o, LS_SCHEDULE(.rate = -1)), LS_OK);
+    assert_true(ls_rate(o) == 0);
+    LS_FRAME {
+        runs(s, meet_for_cosine, o);
+        assert_true(ls_rate(o) == 0.125);
+        runs(s, meet_for_steps, o);
+        assert_true(ls_rate(o) == 0.5);
+    }
+    ls_function *f = ls_trace(meet_for_cosine, o);
+    for (int i = 1; i < 4; i++)
+        LS_FRAME {
+            assert_int_equal(ls_set_rate(o, 0.25 * i), LS_OK);
+            assert_int_equal(ls_set_schedule(o, LS_SCHEDULE(.rate = 7)), LS_OK);
+            assert_non_null(ls_run(s, f, none()));
+            assert_true(ls_rate(o) == 0.25 * i);
+        }
+    assert_int_equal(ls_function_traces(f), 1);
+    ls_function_free(f);
+    ls_optimizer_free(o);
+    ls_strategy_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_is_refused, clean),
         cmocka_unit_test_setup(other_options, clean),
         BOTH(a_traced_step_follows),
+        BOTH(schedules_leave_the_own_rate),
         BOTH(not_by_one_replica_of_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
