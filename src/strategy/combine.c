@@ -10,9 +10,11 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "dispatch/sink.h"
 #include "ops/replicas.h"
 #include "strategy/defect.h"
 #include "strategy/strategy.h"
+#include "strategy/team.h"
 #include "strategy/variable.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
@@ -122,6 +124,22 @@ static ls_tensor *divided(ls_tensor *t, int n)
     return ls_div(t, ls__scalar_like(t, n));
 }
 
+/* By the strategy's cross-device operation, in a meeting or not. */
+static ls_status sum_all(const ls_strategy *s, ls_reduce_op op, int tensors, ls_tensor **xs,
+                         ls_tensor **out)
+{
+    if (ls__team_get() || s->replicas == 1 || ls__sink_get())
+        return ls__sum_replicas_all(op, s->replicas, tensors, xs, out);
+    ls__team alone;
+    ls_status st = ls__team_of_one((ls_strategy *)s, &alone);
+    if (st)
+        return st;
+    ls__team_use(&alone);
+    st = ls__sum_replicas_all(op, s->replicas, tensors, xs, out);
+    ls__team_use(NULL);
+    return st;
+}
+
 static ls_status add_up(const ls_strategy *s, ls_reduce_op op, int tensors, ls_tensor **xs,
                         ls_tensor **out)
 {
@@ -133,7 +151,7 @@ static ls_status add_up(const ls_strategy *s, ls_reduce_op op, int tensors, ls_t
             xs[k] = xs[i];
             xs[i] = last;
         }
-    ls_status st = ls__sum_replicas_all(by_devices ? LS_SUM : op, v, tensors, xs, out);
+    ls_status st = sum_all(s, by_devices ? LS_SUM : op, tensors, xs, out);
     for (int t = 0; by_devices && !st && t < tensors; t++)
         out[t] = divided(out[t], s->n_devices);
     return st;

@@ -36,6 +36,7 @@ struct ls_strategy {
     bool freed;    /* by the program; variables still hold it */
     int spin;      /* how long its threads spin while they wait */
     ls__team team; /* how its devices add up; made when first needed (team.h) */
+    atomic_flag team_lock;
     int64_t steps;
     _Atomic int scopes;     /* open on any thread */
     _Atomic bool running;   /* a top-level run is under way */

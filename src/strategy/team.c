@@ -65,7 +65,7 @@ static ls_status compile(ls_strategy *s, ls__local **once, ls__local **folded)
     return st;
 }
 
-ls_status ls__team_make(ls_strategy *s)
+static ls_status make(ls_strategy *s)
 {
     if (s->team.once)
         return LS_OK;
@@ -82,6 +82,33 @@ ls_status ls__team_make(ls_strategy *s)
                           .packing = s->packing,
                           .share = share,
                           .owner = s };
+    return LS_OK;
+}
+
+ls_status ls__team_make(ls_strategy *s)
+{
+    /* Threads that reduce at once: the others wait for the first, once in a placement. */
+    int turn = 0;
+    while (atomic_flag_test_and_set_explicit(&s->team_lock, memory_order_acquire))
+        ls__back_off(turn++);
+    ls_status st = make(s);
+    atomic_flag_clear_explicit(&s->team_lock, memory_order_release);
+    return st;
+}
+
+static void share_with_nobody(ls__team *team, ls__share_fn *fn, void *arg)
+{
+    for (int rank = 0; rank < team->ranks; rank++)
+        fn(arg, rank);
+}
+
+ls_status ls__team_of_one(ls_strategy *s, ls__team *out)
+{
+    ls_status st = ls__team_make(s);
+    if (st)
+        return st;
+    *out = s->team;
+    out->share = share_with_nobody;
     return LS_OK;
 }
 

@@ -8,9 +8,13 @@
 #include "collective/team.h"
 #include "strategy/strategy.h"
 
-/* Makes what is not there yet: the schedule for this number of devices, compiled. Between runs
- * or by the thread that runs; not for the default strategy. */
+/* Makes what is not there yet: the schedule for this number of devices, compiled. Any thread; not
+ * for the default strategy. */
 ls_status ls__team_make(ls_strategy *s);
+
+/* The same schedules for a thread that is in no meeting, whose hosts may be at work for another:
+ * it does what all ranks would, one after another. */
+ls_status ls__team_of_one(ls_strategy *s, ls__team *out);
 
 /* Takes it down, when the placement changes. */
 void ls__team_drop(ls_strategy *s);

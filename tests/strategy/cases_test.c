@@ -4,6 +4,7 @@
  * and traced; where the case has numbers for two replicas only, the others follow its formula.
  */
 #include "strategy/strategy_support.h"
+#include "tensor/value.h"
 
 /* ---- steps ------------------------------------------------------------------------- */
 
@@ -274,6 +275,74 @@ static void check_t09(ls_strategy *s, int n, bool traced)
 
 EVERYWHERE(t09_gradients_of_all_reduce, check_t09)
 
+/* ---- T10, T11: reductions by every cross-device operation and packing ------------------------------ */
+
+/* Replica r has first + r, and first + r + 1: T11's [1,2], [3,4]... have a step of two. */
+static ls_value *numbers_from(ls_strategy *s, int n, double first, double step, int count)
+{
+    ls_value *each[MOST_REPLICAS];
+    for (int r = 0; r < n; r++) {
+        float x[2] = { (float)(first + step * r), (float)(first + step * r + 1) };
+        each[r] = ls_leaf(ls_from(LS_F32, count == 1 ? 0 : 1, &(int64_t){ count }, x));
+    }
+    return ls_per_replica(s, each);
+}
+
+static double at(const ls_value *mirrored, int replica, int element)
+{
+    float x[2] = { 0, 0 };
+    ls_tensor *t = ls__leaf_component(mirrored, replica);
+    ls_copy_out(t, x, ls_size_in_bytes(t));
+    return x[element];
+}
+
+static void check_t10_t11(ls_strategy *s, int n)
+{
+    static const double sums[] = { 0, 1, 3, 0, 10 }, means[] = { 0, 1, 1.5, 0, 2.5 };
+    ls_value *v = numbers_from(s, n, 1, 1, 1);
+    ls_value *sum = ls_reduce_to(s, LS_SUM, v, ls_at_value(v));
+    ls_value *mean = ls_reduce_to(s, LS_MEAN, v, ls_at_value(v));
+    GAVE(sum);
+    GAVE(mean);
+    assert_true(at(sum, n - 1, 0) == sums[n] && at(mean, n - 1, 0) == means[n]);
+    ls_value *pair = numbers_from(s, n, 1, 2, 2), *batch[] = { pair, v, pair };
+    ls_destination *to[] = { ls_at_value(pair), ls_at_value(v), ls_at_value(pair) };
+    sum = ls_batch_reduce_to(s, LS_SUM, 3, batch, to);
+    mean = ls_batch_reduce_to(s, LS_MEAN, 3, batch, to);
+    GAVE(sum);
+    GAVE(mean);
+    for (int e = 0; e < 2; e++) { /* n = 2: [4,6], [2,3]; n = 4: [16,20], [4,5] */
+        double want = n * (n - 1.0) + n * (1.0 + e);
+        for (int k = 0; k < 3; k += 2)
+            assert_true(at(ls_child(sum, k), n - 1, e) == want &&
+                        at(ls_child(mean, k), n - 1, e) == want / n);
+    }
+    assert_true(at(ls_child(sum, 1), 0, 0) == sums[n] && at(ls_child(mean, 1), 0, 0) == means[n]);
+}
+
+static void t10_t11_dense_values_and_batches(void **state)
+{
+    (void)state;
+    static const char *const devices[] = { "/cpu:0", "/cpu:0,/cpu:1", "/cpu:0,/cpu:1,/cpu:2" };
+    static const ls_cross_device how[] = { LS_CROSS_DEVICE_DIRECT, LS_CROSS_DEVICE_HIERARCHICAL,
+                                           LS_CROSS_DEVICE_TO_ONE };
+    for (int n = 1; n <= 4; n *= 2)
+        for (int d = 0; d < 3 && d < n; d++)
+            for (int k = 0; k < 3; k++)
+                for (int packs = 0; packs < 4; packs++)
+                    LS_FRAME {
+                        ls_strategy *s = ls_mirrored(
+                            LS_MIRRORED(.devices = devices[d], .replicas = n,
+                                        .cross_device = how[k], .num_packs = packs == 1 ? 2 : 0,
+                                        .bytes_per_pack = packs == 2 ? 4 : 0,
+                                        .small_bytes = packs == 3 ? 64 : 0,
+                                        .small_group = packs == 3 ? 2 : 0));
+                        GAVE(s);
+                        check_t10_t11(s, n);
+                        free_strategy(s);
+                    }
+}
+
 /* ---- T15: dense and sparse together --------------------------------------------------------- */
 
 /* Row i, then row 0, of a table of 8 rows of 1. */
@@ -455,6 +524,7 @@ int main(void)
         TEST(t07_run_with_results_as_arguments),
         TEST(t08_all_reduce_of_nests),
         TEST(t09_gradients_of_all_reduce),
+        TEST(t10_t11_dense_values_and_batches),
         TEST(t15_dense_and_sparse_in_one_batch),
         TEST(t17_values_that_are_not_distributed),
         TEST(t33_mirrored_variables_with_aggregation_mean),
