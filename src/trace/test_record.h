@@ -24,7 +24,7 @@ static inline ls__graph *record_step(test_step step, const void *user, int n,
 {
     ls__graph *g = NULL;
     LS_FRAME {
-        ls_tensor *in[MOST_RESULTS], *out[MOST_RESULTS];
+        ls_tensor *in[MOST_RESULTS] = { NULL }, *out[MOST_RESULTS];
         ls__recorder *r = ls__recorder_open("test");
         assert_non_null(r);
         for (int i = 0; i < n; i++)
@@ -93,7 +93,7 @@ typedef struct traced_step {
 static inline ls_value *run_traced(ls_value *arguments, void *user)
 {
     const traced_step *t = user;
-    ls_tensor *in[MOST_RESULTS], *out[MOST_RESULTS];
+    ls_tensor *in[MOST_RESULTS] = { NULL }, *out[MOST_RESULTS];
     for (int i = 0; i < ls_length(arguments); i++)
         in[i] = ls_item(arguments, i);
     return ls_tensors(t->step(in, out, t->user), out);
