@@ -212,15 +212,23 @@ static ls_status check_sum(const char *who, ls_reduce_op op, ls_dtype dtype)
     return LS_OK;
 }
 
+/* What the three calls have in common; `root` is 0 where there is none. */
+static ls_status check_call(const char *who, const ls_comm *comm, int rank, int root,
+                            ls_dtype dtype, const void *data, int64_t count)
+{
+    ls_status st = check_rank(who, comm, "rank", rank);
+    if (!st)
+        st = check_rank(who, comm, "root", root);
+    return st ? st : check_data(who, dtype, data, count);
+}
+
 /* ---- the public calls ---------------------------------------------------------------------------------- */
 
 ls_status ls_comm_all_reduce(ls_comm *comm, int rank, ls_reduce_op op, ls_dtype dtype, void *data,
                              int64_t count)
 {
     static const char who[] = "ls_comm_all_reduce";
-    ls_status st = check_rank(who, comm, "rank", rank);
-    if (!st)
-        st = check_data(who, dtype, data, count);
+    ls_status st = check_call(who, comm, rank, 0, dtype, data, count);
     if (!st)
         st = check_sum(who, op, dtype);
     if (st)
@@ -244,11 +252,7 @@ ls_status ls_comm_reduce(ls_comm *comm, int rank, int root, ls_reduce_op op, ls_
                          void *data, int64_t count)
 {
     static const char who[] = "ls_comm_reduce";
-    ls_status st = check_rank(who, comm, "rank", rank);
-    if (!st)
-        st = check_rank(who, comm, "root", root);
-    if (!st)
-        st = check_data(who, dtype, data, count);
+    ls_status st = check_call(who, comm, rank, root, dtype, data, count);
     if (!st)
         st = check_sum(who, op, dtype);
     if (st)
@@ -266,11 +270,7 @@ ls_status ls_comm_broadcast(ls_comm *comm, int rank, int root, ls_dtype dtype, v
                             int64_t count)
 {
     static const char who[] = "ls_comm_broadcast";
-    ls_status st = check_rank(who, comm, "rank", rank);
-    if (!st)
-        st = check_rank(who, comm, "root", root);
-    if (!st)
-        st = check_data(who, dtype, data, count);
+    ls_status st = check_call(who, comm, rank, root, dtype, data, count);
     if (st)
         return st;
     ls__request asks = { .data = data,

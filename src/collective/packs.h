@@ -21,6 +21,12 @@ typedef struct ls__packing {
     int small_group;
 } ls__packing;
 
+/* Whether there may be more than one. */
+static inline bool ls__packing_asked(const ls__packing *p)
+{
+    return p->num_packs || p->bytes_per_pack || p->small_bytes;
+}
+
 enum { LS__MOST_PACKS = 65536 };
 
 /* LS_INVALID for what makes no sense; `who` begins the text. */

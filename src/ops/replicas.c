@@ -169,21 +169,16 @@ static ls_status reduce_packs(reduction *w)
     return LS_OK;
 }
 
-static bool has_packs(const ls__packing *p)
-{
-    return p->num_packs || p->bytes_per_pack || p->small_bytes;
-}
-
 bool ls__sums_are_sure(const ls__team *team)
 {
-    return !has_packs(&team->packing) && !ls__local_wants_scratch(team->once) &&
+    return !ls__packing_asked(&team->packing) && !ls__local_wants_scratch(team->once) &&
            !ls__local_wants_scratch(team->folded);
 }
 
 static ls_status plan_packs(reduction *w)
 {
     const ls__replica_sums *job = w->job;
-    if (!w->team || !has_packs(&w->team->packing)) {
+    if (!w->team || !ls__packing_asked(&w->team->packing)) {
         w->packs = (ls__packs){ .packs = 1, .pieces = job->arrays, .counts = job->counts };
         return LS_OK;
     }
@@ -212,7 +207,7 @@ ls_status ls__replica_sums_run(const ls__replica_sums *job)
     w.l = schedule_for(job, &w.team);
     if (!w.l)
         return ls_error_pending();
-    if (job->room && !(w.team && has_packs(&w.team->packing)))
+    if (job->room && !(w.team && ls__packing_asked(&w.team->packing)))
         return reduce(&w);
     ls_status st = LS_NO_MEMORY;
     LS_FRAME

@@ -158,10 +158,10 @@ ls_status ls__update_run(const ls__update_kind *kind, ls__cell *const *cells, co
 
 enum { GRADIENT, NUMBERS };
 
-static ls_status shape(ls_call *c)
+ls_status ls__update_check_one(const ls_call *c, int numbers)
 {
     const ls__update_kind *kind = ls__update_kind_of(c->op);
-    int scale = NUMBERS + kind->numbers;
+    int scale = numbers + kind->numbers;
     if (c->n_inputs != scale && c->n_inputs != scale + 1)
         return ls_call_fail(c, LS_INVALID, "%d inputs, wants %d, or %d with a scale", c->n_inputs,
                             scale, scale + 1);
@@ -169,8 +169,13 @@ static ls_status shape(ls_call *c)
     if (!st)
         st = ls__update_check(c, kind, c->in[GRADIENT], c->cells);
     if (!st)
-        st = ls__update_check_numbers(c, kind, NUMBERS);
+        st = ls__update_check_numbers(c, kind, numbers);
     return st || c->n_inputs == scale ? st : ls__update_check_scale(c, scale);
+}
+
+static ls_status shape(ls_call *c)
+{
+    return ls__update_check_one(c, NUMBERS);
 }
 
 static ls_status kernel(ls_call *c)

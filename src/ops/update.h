@@ -80,6 +80,8 @@ ls_status ls__update_check(const ls_call *c, const ls__update_kind *kind, const 
                            ls__cell *const *cells);
 ls_status ls__update_check_count(const ls_call *c, int cells);
 ls_status ls__update_check_numbers(const ls_call *c, const ls__update_kind *kind, int first);
+/* All of a row for one variable, whose numbers begin at input `numbers`. */
+ls_status ls__update_check_one(const ls_call *c, int numbers);
 ls_status ls__update_check_scale(const ls_call *c, int input);
 
 /* For kernels: what all variables of a call have in common, but the scale, which is 1. */

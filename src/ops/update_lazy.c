@@ -14,22 +14,15 @@ static int64_t rows_of(const ls__spec *spec)
 
 static ls_status shape(ls_call *c)
 {
-    const ls__update_kind *kind = ls__update_kind_of(c->op);
-    int scale = NUMBERS + kind->numbers;
-    if (c->n_inputs != scale && c->n_inputs != scale + 1)
-        return ls_call_fail(c, LS_INVALID, "%d inputs, wants %d, or %d with a scale", c->n_inputs,
-                            scale, scale + 1);
-    ls_status st = ls__update_check_count(c, kind->cells);
-    if (!st)
-        st = ls__update_check(c, kind, c->in[GRADIENT], c->cells);
-    if (!st)
-        st = ls__update_check_numbers(c, kind, NUMBERS);
+    ls_status st = ls__update_check_one(c, NUMBERS);
+    if (st)
+        return st;
     const ls__spec *touched = c->in[TOUCHED];
-    if (!st && (touched->dtype != LS_F32 || touched->rank != 1 ||
-                touched->dims[0] != rows_of(c->in[GRADIENT])))
-        st = ls_call_fail(c, LS_SHAPE, "the touched rows want f32[%lld]",
-                          (long long)rows_of(c->in[GRADIENT]));
-    return st || c->n_inputs == scale ? st : ls__update_check_scale(c, scale);
+    if (touched->dtype != LS_F32 || touched->rank != 1 ||
+        touched->dims[0] != rows_of(c->in[GRADIENT]))
+        return ls_call_fail(c, LS_SHAPE, "the touched rows want f32[%lld]",
+                            (long long)rows_of(c->in[GRADIENT]));
+    return LS_OK;
 }
 
 static ls_status kernel(ls_call *c)

@@ -36,8 +36,7 @@ typedef struct ls__folded {
     size_t bytes; /* of a buffer */
 } ls__folded;
 
-/* Finds what the meeting with this plan only adds up, and tells its rows that it will come folded.
- * `replicas` is V. */
+/* Finds what the meeting with this plan only adds up, and tells its rows that it will come folded. */
 ls_status ls__folded_find(struct ls__traced_step *step, int meeting);
 void ls__folded_free(ls__folded *f);
 
