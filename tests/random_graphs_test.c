@@ -33,11 +33,11 @@
 #endif
 #endif
 #ifdef SANITIZED
-enum { PROGRAMS = 60 };
+enum { PROGRAMS = 40 };
 #elif defined(__clang__) || !defined(LS_HAVE_DNNL)
 enum { PROGRAMS = 100 };
 #else
-enum { PROGRAMS = 200 };
+enum { PROGRAMS = 150 };
 #endif
 
 enum { STEPS = 3, ROOM = 512, MOST_PASSES = 64 };

@@ -375,7 +375,7 @@ enum { REPLAYS = 24, LARGE = 12 };
 #elif defined(__clang__)
 enum { REPLAYS = SANITIZED ? 60 : 200, LARGE = 40 };
 #else
-enum { REPLAYS = SANITIZED ? 60 : MANY, LARGE = SANITIZED ? 30 : 200 };
+enum { REPLAYS = SANITIZED ? 60 : MANY, LARGE = SANITIZED ? 30 : 100 };
 #endif
 
 MODEL_TEST(cnn, REPLAYS)
