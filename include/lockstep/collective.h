@@ -22,9 +22,10 @@
  *
  * Ranks that make different calls get LS_DESYNC, which tells what each of them asked for; a rank
  * that does not come in time, LS_TIMEOUT, which names it; and after ls_comm_abort every call that
- * waits or comes later fails with its reason. Then data is unspecified, and it can only be
- * freed. A second thread in a call as the same rank is LS_STATE. No call returns while another rank still reads its data. A call that is refused for its
- * arguments (LS_INVALID) did not take place: correct it, or abort, so that the others do not wait.
+ * waits or comes later fails with its reason. Then data is unspecified, and it can only be freed.
+ * No call returns while another rank still reads its data. A second thread in a call as the same
+ * rank is LS_STATE. A call that is refused for its arguments (LS_INVALID) did not take place:
+ * correct it, or abort, so that the others do not wait.
  *
  * Strategies (strategy.h) need none of this: they add up by the same schedules.
  */
@@ -71,11 +72,11 @@ typedef struct ls_comm ls_comm;
 /* Zero means default. */
 typedef struct ls_comm_options {
     size_t size;
-    int ranks; /* 1 to 1024; must be given */
+    int ranks;          /* 1 to 1024; must be given */
     ls_algorithm algorithm;
-    int subdivisions; /* of the ring: its chunks in so many parts (0: by size, parts of 4 MiB at most) */
+    int subdivisions;   /* of the ring: its chunks in so many parts (0: parts of 4 MiB at most) */
     int ranks_per_host; /* which ranks the subdivisions of a ring count as neighbours (all) */
-    double timeout;   /* seconds a call waits for the others (0: for ever) */
+    double timeout;     /* seconds a call waits for the others (0: for ever) */
 } ls_comm_options;
 LS_API void ls_comm_init(ls_comm_options *options);
 #ifndef __cplusplus

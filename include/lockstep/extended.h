@@ -83,7 +83,7 @@ LS_API ls_value *ls_update_non_slot(ls_strategy *s, int count, const char *const
  * this only checks the value. */
 LS_API ls_status ls_group(ls_strategy *s, ls_value *value);
 
-/* ---- variables -------------------------------------------------------------------------------------- */
+/* ---- variables ----------------------------------------------------------------------- */
 
 /* The variable as cross-replica context sees it: an ON_READ one combined. */
 LS_API ls_tensor *ls_read_var(ls_strategy *s, ls_variable *v);

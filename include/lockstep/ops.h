@@ -99,7 +99,8 @@ LS_API ls_tensor *ls_shift(ls_tensor *x, double offset);
 
 /* Number; integers wrap. */
 LS_API ls_tensor *ls_sum(ls_tensor *x, int count, const int64_t *axes, bool keep);
-LS_API ls_tensor *ls_mean(ls_tensor *x, int count, const int64_t *axes, bool keep); /* float; of nothing: NaN */
+/* Float; of nothing: NaN. */
+LS_API ls_tensor *ls_mean(ls_tensor *x, int count, const int64_t *axes, bool keep);
 /* Number; equal extremes share the gradient; of nothing: -inf, +inf, or the
  * integer type's limit. */
 LS_API ls_tensor *ls_max(ls_tensor *x, int count, const int64_t *axes, bool keep);

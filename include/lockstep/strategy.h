@@ -44,9 +44,9 @@
  *
  * A step, a merge function and every other callback must return: no longjmp, C++ exception
  * or pthread_exit out of it. Gradients are taken inside the step: a tape that was opened
- * outside sees nothing of a run, and no gradient flows through it. What replicas share and no meeting changes (the rate of an
- * optimizer, whether a variable is trainable, freeing it) is not for one of several replicas:
- * LS_STATE.
+ * outside sees nothing of a run, and no gradient flows through it. What replicas share and no
+ * meeting changes (the rate of an optimizer, whether a variable is trainable, freeing it) is not
+ * for one of several replicas: LS_STATE.
  */
 #ifndef LOCKSTEP_STRATEGY_H
 #define LOCKSTEP_STRATEGY_H

@@ -20,8 +20,9 @@
  *
  *    LS_FRAME closes on break, return and goto too. (It is a loop of one turn:
  *    break leaves the block, not the loop around it.) Outside any frame a tensor
- *    lives until its thread ends, the main one's until the process does. To take one out of its frame: ls_hand_up
- *    gives it to the frame around, ls_keep makes it yours until ls_drop.
+ *    lives until its thread ends, the main one's until the process does. To take
+ *    one out of its frame: ls_hand_up gives it to the frame around, ls_keep makes
+ *    it yours until ls_drop.
  *
  * 3. Read values with ls_copy_out, ls_map or, for one element, ls_to_float.
  *    There is no raw data pointer without ls_map: memory may be a GPU's.

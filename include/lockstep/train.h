@@ -164,7 +164,8 @@ LS_API ls_status ls_apply_gradients(ls_optimizer *optimizer, int count, ls_tenso
  * and empties the sums. Parts are summed: divide the loss by the whole batch.
  *
  *     for (int part = 0; part < 4; part++)
- *         part < 3 ? ls_accumulate(o, tape, loss, n, variables) : ls_minimize(o, tape, loss, n, variables);
+ *         part < 3 ? ls_accumulate(o, tape, loss, n, variables)
+ *                  : ls_minimize(o, tape, loss, n, variables);
  *
  * Such an optimizer updates in replicas only, not in a merge function: LS_STATE. */
 LS_API ls_status ls_accumulate(ls_optimizer *optimizer, ls_tape *tape, ls_tensor *loss, int count,
