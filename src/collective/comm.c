@@ -1,7 +1,8 @@
 /*
  * Communicators of threads: the public calls. A call is two meetings (comm_meet.c) with the rounds of
- * a compiled schedule between them: all ask, all work, all are done. Nothing is allocated or locked on
- * the way but a schedule that is compiled when it is first needed, and scratch where one needs it.
+ * a compiled schedule (comm_plans.c) between them: all ask, all work, all are done. Nothing is
+ * allocated or locked on the way but a schedule that is compiled when it is first needed, and
+ * scratch where one needs it.
  */
 #include "collective/comm.h"
 
@@ -10,98 +11,6 @@
 #include <string.h>
 
 #include "base/status.h"
-
-/* ---- schedules, compiled once ------------------------------------------------------------- */
-
-struct ls__comm_plan {
-    ls__comm_call call;
-    int root, subdivisions;
-    ls__event ready; /* posted when the rest is there */
-    ls__local *local;
-    ls__error_record error; /* why it is not */
-    ls__comm_plan *next;
-};
-
-static ls__comm_plan *find_plan(ls__comm_plan *p, ls__comm_call call, int root, int subdivisions)
-{
-    while (p && (p->call != call || p->root != root || p->subdivisions != subdivisions))
-        p = p->next;
-    return p;
-}
-
-static ls__schedule_spec spec_of(const ls_comm *comm, const ls__comm_plan *p)
-{
-    static const ls__algorithm algorithms[] = {
-        [LS_ALGORITHM_AUTO] = LS__ALGORITHM_DIRECT,
-        [LS_ALGORITHM_DIRECT] = LS__ALGORITHM_DIRECT,
-        [LS_ALGORITHM_RING] = LS__ALGORITHM_RING,
-        [LS_ALGORITHM_HALVING] = LS__ALGORITHM_HALVING,
-        [LS_ALGORITHM_HIERARCHICAL] = LS__ALGORITHM_HIERARCHICAL,
-        [LS_ALGORITHM_TO_ONE] = LS__ALGORITHM_TO_ONE,
-    };
-    ls__schedule_spec spec = { .ranks = comm->options.ranks,
-                               .root = p->root,
-                               .subdivisions = p->subdivisions,
-                               .ranks_per_host = comm->options.ranks_per_host };
-    if (p->call == LS__COMM_BROADCAST)
-        spec.algorithm = LS__ALGORITHM_BROADCAST;
-    else if (p->call == LS__COMM_REDUCE)
-        spec.algorithm = LS__ALGORITHM_TO_ONE;
-    else
-        spec.algorithm = algorithms[comm->algorithm];
-    spec.stop_at_root = p->call == LS__COMM_REDUCE;
-    return spec;
-}
-
-static void compile(const ls_comm *comm, ls__comm_plan *p)
-{
-    ls__schedule_spec spec = spec_of(comm, p);
-    ls__schedule *s = NULL;
-    ls__error_scope scope;
-    ls__error_scope_open(&scope);
-    ls_status st = ls__schedule_make(&spec, &s);
-    if (!st)
-        st = ls__local_compile(s, LS__LOCAL_OWN, &p->local);
-    ls__schedule_free(s);
-    if (st)
-        ls__error_take(&p->error);
-    ls__error_scope_close(&scope, LS_OK, "ls_comm");
-    ls__event_post(&p->ready);
-}
-
-/* The rank that adds it to the list compiles it, the others wait. */
-static ls_status plan_of(ls_comm *comm, ls__comm_call call, int root, int subdivisions,
-                         const ls__local **out)
-{
-    /* Pairs with the exchange below. */
-    ls__comm_plan *head = atomic_load_explicit(&comm->plans, memory_order_acquire);
-    ls__comm_plan *p = find_plan(head, call, root, subdivisions), *own = NULL;
-    while (!p) {
-        if (!own)
-            own = calloc(1, sizeof *own);
-        if (!own)
-            return ls__fail_memory("a communicator's schedule", sizeof *own);
-        *own = (ls__comm_plan){
-            .call = call, .root = root, .subdivisions = subdivisions, .next = head
-        };
-        if (atomic_compare_exchange_strong_explicit(&comm->plans, &head, own, memory_order_acq_rel,
-                                                    memory_order_acquire)) {
-            compile(comm, own);
-            p = own;
-            own = NULL;
-        } else {
-            p = find_plan(head, call, root, subdivisions);
-        }
-    }
-    free(own);
-    ls__event_wait(&p->ready, 1, comm->spin);
-    if (!p->local) {
-        ls__error_put(&p->error);
-        return p->error.status;
-    }
-    *out = p->local;
-    return LS_OK;
-}
 
 /* ---- a call -------------------------------------------------------------------------------------- */
 
@@ -148,7 +57,8 @@ static ls_status take_part_alone(ls_comm *comm, int rank, const ls__request *ask
     if (atomic_load_explicit(&comm->state, memory_order_acquire) != LS__COMM_WELL)
         return ls__comm_say(comm);
     const ls__local *local = NULL;
-    ls_status st = plan_of(comm, (ls__comm_call)asks->call, asks->root, subdivisions, &local);
+    ls_status st =
+        ls__comm_plan_of(comm, (ls__comm_call)asks->call, asks->root, subdivisions, &local);
     if (st) { /* the others may have one, and must not wait for this rank */
         ls__comm_fail(comm, st, ls_error_text(), ls_error_hint());
         return st;
@@ -378,12 +288,7 @@ void ls_comm_free(ls_comm *comm)
 {
     if (!comm)
         return;
-    ls__comm_plan *p = atomic_load_explicit(&comm->plans, memory_order_acquire);
-    for (ls__comm_plan *next; p; p = next) {
-        next = p->next;
-        ls__local_free(p->local);
-        free(p);
-    }
+    ls__comm_plans_free(comm);
     free(comm->scratch);
     free(comm->seats);
     free(comm);

@@ -1,6 +1,6 @@
 /*
- * Inside a communicator of threads: the seats at which ranks meet (comm_meet.c), and what a call is
- * made of (comm.c).
+ * Inside a communicator of threads: the seats at which ranks meet (comm_meet.c), the schedules
+ * (comm_plans.c), and what a call is made of (comm.c).
  */
 #ifndef LS__COLLECTIVE_COMM_H
 #define LS__COLLECTIVE_COMM_H
@@ -54,6 +54,15 @@ struct ls_comm {
     char text[400];
     char hint[200];
 };
+
+/* ---- comm_plans.c ----- */
+
+/* The compiled schedule of a call, made when it is first asked for. */
+ls_status ls__comm_plan_of(ls_comm *comm, ls__comm_call call, int root, int subdivisions,
+                           const ls__local **out);
+void ls__comm_plans_free(ls_comm *comm);
+
+/* ---- comm_meet.c ----- */
 
 /* Begins a call: publishes what the rank asks for, waits for all others, and checks that all ask for
  * the same. Whatever it returns, ls__comm_leave must follow. */
