@@ -4,7 +4,7 @@
  */
 #include <unistd.h>
 
-#include "collective/comm_test_party.h"
+#include "collective/test_party.h"
 
 /* ---- different calls ------------------------------------------------------------------------------- */
 

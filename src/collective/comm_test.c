@@ -2,7 +2,7 @@
  * Communicators of threads: values of TensorFlow's tests (CASES T10, T11, T40), every algorithm,
  * many calls. What goes wrong is in comm_errors_test.c.
  */
-#include "collective/comm_test_party.h"
+#include "collective/test_party.h"
 
 /* ---- T10, T11 ---------------------------------------------------------------------------- */
 

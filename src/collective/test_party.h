@@ -1,8 +1,8 @@
 /*
  * For tests of communicators: a party of ranks, each a thread that does its share.
  */
-#ifndef LS__COLLECTIVE_COMM_TEST_PARTY_H
-#define LS__COLLECTIVE_COMM_TEST_PARTY_H
+#ifndef LS__COLLECTIVE_TEST_PARTY_H
+#define LS__COLLECTIVE_TEST_PARTY_H
 
 #include <lockstep/collective.h>
 #include <pthread.h>
