@@ -25,15 +25,15 @@ typedef struct ls__request {
     uint8_t call, op, dtype;
 } ls__request;
 
-/* One for each rank, on cache lines of its own (two: processors fetch them in pairs). A rank writes
- * its own; the others read. */
+/* One for each rank, which alone writes it, on cache lines of its own (two: processors fetch them in
+ * pairs). What others look at while they wait is apart from what the rank writes meanwhile. */
 typedef struct ls__seat {
-    _Alignas(128) ls__event came; /* how often the rank came to a meeting */
-    uint32_t meetings;            /* the same, for the rank itself */
-    _Atomic uint32_t busy;        /* a thread is in a call as this rank */
-    _Atomic uint32_t entered;     /* calls it is in or was in; */
-    _Atomic uint32_t left;        /* those in which it does not touch others' memory any more */
-    ls__request asks;             /* written before a meeting, read between it and the next */
+    _Alignas(128) ls__event came;    /* how often the rank came to a meeting */
+    ls__request asks;                /* written before a meeting, read between it and the next */
+    _Alignas(128) uint32_t meetings; /* the same as came, for the rank itself */
+    _Atomic uint32_t busy;           /* a thread is in a call as this rank */
+    _Atomic uint32_t entered;        /* calls it is in or was in; */
+    _Atomic uint32_t left;           /* those in which it does not touch others' memory any more */
 } ls__seat;
 
 typedef enum ls__comm_state { LS__COMM_WELL, LS__COMM_FAILING, LS__COMM_FAILED } ls__comm_state;
