@@ -3,7 +3,7 @@
 #
 #   PREFIX=/usr/local  DESTDIR=   where `make install` puts things
 #   BUILD=build                   the build folder
-#   SECONDS=60                    how long `make fuzz` searches
+#   SECONDS=60  TARGET=NAME       how long `make fuzz` searches for each target, or for this one
 #   RUNS=10                       how often `make soak` trains in each setting
 #   RANKS=1024  STEP=61          how far and how densely `make verify-schedules` goes
 
@@ -29,14 +29,17 @@ test: ## the whole proof: release, sanitizers (addresses, threads), clang, no op
 	$(deps) build data test
 	@tools/run-tests
 
-fuzz: ## search for bytes that break a reader, with clang's libFuzzer (SECONDS=60)
+fuzz: ## search for bytes that break a reader, with clang's libFuzzer (SECONDS=60 each, TARGET=NAME for one)
 	$(deps) build test
 	@[ -f build-fuzz/build.ninja ] || CC=clang meson setup build-fuzz -Dlibfuzzer=enabled \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
-	@ninja -C build-fuzz fuzz/graph_read_libfuzzer
-	@mkdir -p build-fuzz/corpus/graph
-	@ONEDNN_MAX_CPU_ISA=AVX2 build-fuzz/fuzz/graph_read_libfuzzer -max_total_time=$(or $(SECONDS),60) \
-		-print_final_stats=1 -artifact_prefix=build-fuzz/ build-fuzz/corpus/graph fuzz/corpus/graph
+	@ninja -C build-fuzz
+	@for target in $(or $(TARGET),$(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c))); do \
+		echo "== $$target"; mkdir -p build-fuzz/corpus/$$target; \
+		ONEDNN_MAX_CPU_ISA=AVX2 build-fuzz/fuzz/$${target}_libfuzzer \
+			-max_total_time=$(or $(SECONDS),60) -print_final_stats=1 -artifact_prefix=build-fuzz/ \
+			build-fuzz/corpus/$$target $$(find fuzz/corpus/$$target -type d 2>/dev/null) || exit 1; \
+	done
 
 bench: all ## compare with TensorFlow and PyTorch, measured in the same run
 	$(deps) bench

@@ -14,6 +14,7 @@ static int cmd_help(int argc, char **argv);
 static const command commands[] = {
     { "allreduce", "[OPTION]...", "all-reduce of memory, size by size", cmd_bench_allreduce },
     { "dispatch", "[OPTION]...", "what a run costs before any maths", cmd_bench_dispatch },
+    { "input", "--data FILES [OPTION]...", "reading and parsing records", cmd_bench_input },
     { "--help", "", "show this text", cmd_help },
 };
 

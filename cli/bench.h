@@ -5,6 +5,7 @@
 int cmd_bench(int argc, char **argv);
 int cmd_bench_allreduce(int argc, char **argv);
 int cmd_bench_dispatch(int argc, char **argv);
+int cmd_bench_input(int argc, char **argv);
 
 double bench_now(void); /* seconds since some moment */
 

@@ -99,7 +99,7 @@ int main(void)
     p[4] = ls_variable_new("out", ls_glorot_uniform(LS_F32, LS_DIMS(64, 10)), true);
     p[5] = ls_variable_new("out_bias", ls_zeros(LS_F32, LS_DIMS(10)), true);
 
-    ls_value *training = ls_fashion_mnist("train"), *test = ls_fashion_mnist("test");
+    ls_value *training = ls_read_fashion_mnist("train"), *test = ls_read_fashion_mnist("test");
     train(ls_item(training, 0), ls_item(training, 1));
     double share = accuracy(ls_item(test, 0), ls_item(test, 1));
     for (int i = 0; i < PARAMETERS; i++)

@@ -52,7 +52,7 @@ static unsigned long long digest(void)
     unsigned long long hash = 0xcbf29ce484222325;
     for (int i = 0; i < PARAMETERS; i++) {
         ls_tensor *weights = ls_read(p[i]);
-        const unsigned char *bytes = ls_map(weights);
+        const unsigned char *bytes = ls_data(weights);
         for (int64_t b = 0; bytes && b < 4 * ls_count(weights); b++)
             hash = (hash ^ bytes[b]) * 0x100000001b3;
     }
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         make_parameters();
     ls_optimizer *adam = ls_adam(NULL);
     ls_function *step = ls_trace(train_step, adam);
-    ls_value *data = ls_fashion_mnist("train");
+    ls_value *data = ls_read_fashion_mnist("train");
     for (int64_t i = 0; i < steps && !ls_error_pending(); i++)
         LS_FRAME {
             ls_value *parts[REPLICAS] = { rows_of(data, 2 * i), rows_of(data, 2 * i + 1) };

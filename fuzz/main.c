@@ -1,9 +1,8 @@
 /*
- * Drives the fuzz target where there is no libFuzzer, and in the test run:
+ * Drives a fuzz target where there is no libFuzzer, and in the test run:
  *
- *     graph_read FILE...                    runs each file
- *     graph_read --mutate N SEED FILE...    runs the files and N changed ones
- *     graph_read --make-corpus DIR          writes the sample graphs there
+ *     TARGET FILE...                    runs each file
+ *     TARGET --mutate N SEED FILE...    runs the files and N changed ones
  *
  * The same N, SEED and files give the same inputs on every machine. The input that
  * is running when the process dies is named by its number, so that it can be made
@@ -26,8 +25,6 @@
 #ifdef SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
-
-#include "trace/graph_samples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -195,25 +192,6 @@ static void mutate(blob *out, const blob *files, size_t n, uint64_t seed, uint64
 
 /* ---- what the command line asks for ------------------------------------------------------ */
 
-static int make_corpus(const char *folder)
-{
-    for (int i = 0; i < SAMPLES; i++) {
-        char path[4096];
-        void *bytes = NULL;
-        size_t size = 0;
-        ls__graph *g = sample(i);
-        if (!g || ls__graph_write(g, &bytes, &size))
-            die(ls_error_report(), samples[i].name);
-        ls__graph_free(g);
-        snprintf(path, sizeof path, "%s/%s.bin", folder, samples[i].name);
-        FILE *f = fopen(path, "wb");
-        if (!f || fwrite(bytes, 1, size, f) != size || fclose(f) != 0)
-            die("cannot write", path);
-        free(bytes);
-    }
-    return 0;
-}
-
 static int run(char **paths, size_t n, uint64_t mutations, uint64_t seed, long long only)
 {
     blob *files = calloc(n, sizeof *files), one = { malloc(MAX_BYTES), 0 };
@@ -249,8 +227,6 @@ int main(int argc, char **argv)
     long long only = -1;
     int at = 1;
     watch();
-    if (argc == 3 && strcmp(argv[1], "--make-corpus") == 0)
-        return make_corpus(argv[2]);
     if (argc > 4 && strcmp(argv[1], "--mutate") == 0) {
         mutations = strtoull(argv[2], NULL, 10);
         seed = strtoull(argv[3], NULL, 10);
@@ -261,8 +237,7 @@ int main(int argc, char **argv)
         }
     }
     if (at >= argc || argv[at][0] == '-') {
-        fprintf(stderr, "usage: %s [--mutate N SEED [--only NUMBER]] FILE... | --make-corpus DIR\n",
-                argv[0]);
+        fprintf(stderr, "usage: %s [--mutate N SEED [--only NUMBER]] FILE...\n", argv[0]);
         return 2;
     }
     return run(argv + at, (size_t)(argc - at), mutations, seed, only);

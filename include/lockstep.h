@@ -33,8 +33,9 @@
  *
  * Read on in this order: status.h (errors), tensor.h (tensors and frames),
  * ops.h (the operators), tape.h (gradients), variable.h, train.h, function.h
- * (record a step once, replay it), strategy.h (run it on many replicas), loss.h, data.h, random.h,
- * device.h, value.h, extended.h to build on strategies, and operator.h to add operators of
+ * (record a step once, replay it), strategy.h (run it on many replicas), loss.h, data.h (datasets),
+ * records.h, image.h,
+ * random.h, device.h, value.h, extended.h to build on strategies, and operator.h to add operators of
  * your own.
  */
 #ifndef LOCKSTEP_H
@@ -45,10 +46,13 @@
 #include <lockstep/device.h>
 #include <lockstep/extended.h>
 #include <lockstep/function.h>
+#include <lockstep/image.h>
+#include <lockstep/input.h>
 #include <lockstep/loss.h>
 #include <lockstep/operator.h>
 #include <lockstep/ops.h>
 #include <lockstep/random.h>
+#include <lockstep/records.h>
 #include <lockstep/status.h>
 #include <lockstep/strategy.h>
 #include <lockstep/tape.h>

@@ -78,7 +78,7 @@ static bool same(const case_file *file, const test_case *c, const char *what, in
     }
     if (want->count == 0)
         return true;
-    const void *data = ls_map(got);
+    const void *data = ls_data(got);
     if (!data || !want->data)
         return refused(file, c, what);
     tolerance t = tolerance_of(c, want->dtype);

@@ -138,7 +138,7 @@ static bool evaluate(const problem *p, evaluation *e)
 
 static double dot(ls_tensor *t, const double *with)
 {
-    const double *data = ls_map(t);
+    const double *data = ls_data(t);
     double sum = 0;
     for (int64_t i = 0; data && i < ls_count(t); i++)
         sum += data[i] * with[i];
@@ -233,7 +233,7 @@ static bool compare(problem *p, int which, ls_tensor *grad, value_fn value, doub
                     const char *order)
 {
     const place *w = &p->places[which];
-    const double *got = ls_map(grad);
+    const double *got = ls_data(grad);
     if (!got || ls_count(grad) != w->spec->count)
         return refused(p, order);
     for (int64_t k = 0; k < w->spec->count; k++) {

@@ -77,7 +77,7 @@ static int answer(ls__model *m, const char *what, double *out)
         ls_tensor *y = ls__model_forward(m, make_input(m), train);
         if (!y)
             fail_msg("%s", ls_error_report());
-        const float *at = ls_map(y);
+        const float *at = ls_data(y);
         bool text = ls_rank(y) == 3;
         for (int64_t row = 0; row < ls_dim(y, -2); row += text ? 9 : 1)
             for (int64_t i = 0; i < ls_dim(y, -1); i += text ? 17 : 1)
@@ -87,7 +87,7 @@ static int answer(ls__model *m, const char *what, double *out)
     for (int i = 0; i < ls__model_count(m); i++)
         if (!strcmp(ls_variable_name(ls__model_variables(m)[i]), what)) {
             ls_tensor *t = ls_read(ls__model_variables(m)[i]);
-            for (const float *at = ls_map(t); n < ls_count(t); n++)
+            for (const float *at = ls_data(t); n < ls_count(t); n++)
                 out[n] = (double)at[n];
         }
     return n;

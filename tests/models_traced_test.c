@@ -172,7 +172,7 @@ static void run(const subject *s, ls__model *m, const outcome *initial,
 /* The largest difference of two f32 tensors, in the item's units. */
 static double apart(const item *a, const item *b)
 {
-    const float *x = ls_map(a->value), *y = ls_map(b->value);
+    const float *x = ls_data(a->value), *y = ls_data(b->value);
     double worst = 0;
     for (int64_t i = 0; i < ls_count(a->value); i++) {
         double unit = a->unit > 0 ? a->unit : fmax(1, fabs((double)x[i]));
@@ -185,7 +185,7 @@ static double apart(const item *a, const item *b)
 
 static bool same_bits(const item *a, const item *b)
 {
-    return !memcmp(ls_map(a->value), ls_map(b->value), ls_size_in_bytes(a->value));
+    return !memcmp(ls_data(a->value), ls_data(b->value), ls_size_in_bytes(a->value));
 }
 
 static void compare(const char *model, const char *off, bool bits, const outcome *want,

@@ -27,7 +27,7 @@ typedef struct trained {
 static bool same(const test_case *c, int out, ls_tensor *got)
 {
     const case_tensor *want = &c->out[out];
-    const void *data = ls_map(got);
+    const void *data = ls_data(got);
     if (!data || ls_dtype_of(got) != want->dtype || ls_count(got) != want->count)
         return false;
     for (int64_t i = 0; i < want->count; i++) {
@@ -91,7 +91,7 @@ static bool check(const test_case *c, bool traced, double *end)
         for (int i = 0, at = 0; ok && i < t.count; i++) {
             ls_tensor *w = ls_read(t.w[i]);
             for (int64_t k = 0; k < ls_count(w); k++)
-                end[at++] = case_at(ls_dtype_of(w), ls_map(w), k);
+                end[at++] = case_at(ls_dtype_of(w), ls_data(w), k);
         }
     ls_function_free(f);
     ls_optimizer_free(t.o);

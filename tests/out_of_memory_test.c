@@ -57,8 +57,8 @@ static bool rich;
 
 static model make(bool replicas)
 {
-    model m = { .adam =
-                    rich ? ls_adamw(LS_ADAM(.clip_global_norm = 1, .accumulates = true)) : ls_adam(NULL) };
+    model m = { .adam = rich ? ls_adamw(LS_ADAM(.clip_global_norm = 1, .accumulates = true))
+                             : ls_adam(NULL) };
     if (replicas) {
         m.strategy = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1"));
         assert_int_equal(ls_scope_enter(m.strategy), LS_OK);
@@ -253,6 +253,96 @@ static void a_rank_without_memory_ends_the_call_for_all(void **state)
     ls_comm_free(comm);
 }
 
+/* An example made, parsed in fixed and other shapes, and its bytes decoded. */
+static ls_status parse_again(ls_value *dict)
+{
+    static const ls_feature features[] = { { .key = "image", .dtype = LS_BYTES },
+                                           { .key = "label", .dtype = LS_I64 },
+                                           { .key = "box", .dtype = LS_F32, .variable = true } };
+    ls_status st = LS_OK;
+    LS_FRAME {
+        ls_value *v = ls_parse_examples(ls_make_example(dict), 3, features);
+        ls_tensor *image = v ? ls_leaf_tensor(ls_get(v, "image")) : NULL;
+        if (!image || !ls_decode_raw(image, LS_U8, LS_DIMS(-1)))
+            st = ls_error_pending();
+    }
+    return st;
+}
+
+static void every_allocation_of_examples_may_fail(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        const void *text = "pixels";
+        ls_value *leaves[] = { ls_leaf(ls_from_strings(LS_SCALAR, &text, NULL)),
+                               ls_leaf(ls_scalar(LS_I64, 3)),
+                               ls_leaf(ls_ones(LS_F32, LS_DIMS(4))) };
+        ls_value *dict = ls_dict(3, (const char *const[]){ "image", "label", "box" }, leaves);
+        long n = 0;
+        for (failed_one = true; failed_one; n++) {
+            size_t before = memory();
+            empty_stocks();
+            failed_one = false;
+            countdown = n;
+            ls_status st = parse_again(dict);
+            countdown = -1;
+            assert_int_equal(st, failed_one ? LS_NO_MEMORY : LS_OK);
+            assert_int_equal(ls_error(), st);
+            assert_int_equal(memory(), before);
+        }
+        assert_true(n > 8);
+    }
+}
+
+static ls_dataset *of_pipeline(const ls_input_context *c, void *user)
+{
+    (void)user;
+    return ls_batch(ls_range(0, 3 + c->input_pipeline_id, 1), 2);
+}
+
+/* All steps of a distributed dataset, split or for each pipeline, and its position after the first. */
+static ls_status distribute_again(ls_strategy *s, bool split)
+{
+    LS_FRAME {
+        ls_status st = LS_OK;
+        ls_dataset *d = ls_with_auto_shard(ls_batch(ls_range(0, 5, 1), 3), LS_AUTO_SHARD_OFF);
+        d = split ? ls_distribute(s, d) : ls_distribute_from_function(s, of_pipeline, NULL);
+        ls_iterator *it = ls_iterate(d);
+        for (int i = 0; it && !st; i++)
+            LS_FRAME {
+                ls_value *step = NULL;
+                st = ls_next(it, &step);
+                if (!st && i == 0 && !ls_position(it))
+                    st = ls_error_pending();
+            }
+        ls_iterator_free(it);
+    }
+    return ls_error_pending();
+}
+
+static void every_allocation_of_distributed_datasets_may_fail(void **state)
+{
+    (void)state;
+    ls_strategy *s = ls_mirrored(LS_MIRRORED(.replicas = 4, .input_pipelines = 2, .prefetch = -1));
+    ls_log_set(NULL, NULL, LS_LOG_ERROR);
+    for (int split = 0; split < 2; split++) {
+        long n = 0;
+        for (failed_one = true; failed_one; n++) {
+            size_t before = memory();
+            empty_stocks();
+            failed_one = false;
+            countdown = n;
+            ls_status st = distribute_again(s, split);
+            countdown = -1;
+            assert_int_equal(st, failed_one ? LS_NO_MEMORY : LS_OK);
+            assert_int_equal(ls_error(), st);
+            assert_int_equal(memory(), before);
+        }
+        assert_true(n > 30);
+    }
+    assert_int_equal(ls_strategy_free(s), LS_OK);
+}
+
 int main(void)
 {
     LS_FRAME { /* the root frame, devices and kernels' caches are made once */
@@ -268,6 +358,8 @@ int main(void)
         cmocka_unit_test(every_allocation_of_replicas_may_fail),
         cmocka_unit_test(every_allocation_of_richer_updates_may_fail),
         cmocka_unit_test(a_rank_without_memory_ends_the_call_for_all),
+        cmocka_unit_test(every_allocation_of_examples_may_fail),
+        cmocka_unit_test(every_allocation_of_distributed_datasets_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

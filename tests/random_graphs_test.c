@@ -98,7 +98,7 @@ static bool fails_cleanly(rg_world *w, ls_function *f, int k)
     for (int i = 0; i < RG_VARIABLES; i++) {
         ls_tensor *t = ls_read(w->variables[i]);
         size_t bytes = ls_size_in_bytes(t);
-        if (bytes && memcmp(ls_map(t), before[i], bytes))
+        if (bytes && memcmp(ls_data(t), before[i], bytes))
             ok = is_wrong("the bad step changed variable '%s'", ls_variable_name(w->variables[i]));
         free(before[i]);
     }

@@ -33,7 +33,7 @@
  * by every replay. Everything else is looked at once, while tracing: C control flow,
  * C numbers, which variables are trainable, initial values that are drawn, and tensors
  * from outside that the function uses (they are constants of the program). An `if` on a
- * value cannot be recorded, so reading a value while tracing (ls_to_float, ls_map,
+ * value cannot be recorded, so reading a value while tracing (ls_to_float, ls_data,
  * ls_iterations...) is an error (LS_STATE) that says so; use ls_where, or return the value
  * and decide outside. Setting the seed or the step of draws inside is refused, too.
  *

@@ -93,6 +93,10 @@ typedef struct ls_mirrored_options {
     int small_group;        /* ...of about this many; give both or none. Without the above, each tensor
                              * is a pack then */
     bool sequential; /* eager steps run one replica after another, in order */
+    int input_pipelines; /* P (input.h): divides the replicas; 0: 1 */
+    int prefetch;        /* steps whose input is made ahead (input.h); 0: 2, -1: none */
+    bool whole_steps;    /* input ends where a replica would have no rows, and what is left is left
+                          * out (input.h) */
 } ls_mirrored_options;
 LS_API void ls_mirrored_init(ls_mirrored_options *options);
 #ifndef __cplusplus

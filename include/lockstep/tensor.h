@@ -24,8 +24,8 @@
  *    one out of its frame: ls_hand_up gives it to the frame around, ls_keep makes
  *    it yours until ls_drop.
  *
- * 3. Read values with ls_copy_out, ls_map or, for one element, ls_to_float.
- *    There is no raw data pointer without ls_map: memory may be a GPU's.
+ * 3. Read values with ls_copy_out, ls_data or, for one element, ls_to_float.
+ *    There is no raw data pointer without ls_data: memory may be a GPU's.
  *
  * Shapes are int64 everywhere. Failures: see status.h. A handle is used by the
  * thread that made it; a kept one (ls_keep) may be used by any one thread at a
@@ -139,10 +139,10 @@ LS_API const char *ls_device_of(const ls_tensor *t);
  * dense tensor of numbers: see ls_densify (tape.h), and ls_string_at. */
 LS_API ls_status ls_copy_out(const ls_tensor *t, void *to, size_t bytes);
 
-/* Gives read access to the elements until ls_unmap or until the tensor goes.
+/* Gives read access to the elements until ls_data_done or until the tensor goes.
  * NULL on failure. */
-LS_API const void *ls_map(const ls_tensor *t);
-LS_API void ls_unmap(const ls_tensor *t);
+LS_API const void *ls_data(const ls_tensor *t);
+LS_API void ls_data_done(const ls_tensor *t);
 
 /* The value of a one-element tensor of any dtype but LS_BYTES (a bool is 0 or 1).
  * NaN, or 0, and an error when it is not one. */

@@ -2,6 +2,7 @@
  * Fashion-MNIST, as Debian's package dataset-fashion-mnist installs it.
  */
 #include <lockstep/data.h>
+#include <lockstep/ops.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static ls_tensor *read_part(const char *dir, const char *prefix, const char *wha
     return t;
 }
 
-ls_value *ls_fashion_mnist(const char *which)
+ls_value *ls_read_fashion_mnist(const char *which)
 {
     bool train = which && strcmp(which, "train") == 0;
     if (!train && !(which && strcmp(which, "test") == 0)) {
@@ -52,4 +53,13 @@ ls_value *ls_fashion_mnist(const char *which)
         return NULL;
     }
     return ls_tensors(2, parts);
+}
+
+ls_dataset *ls_fashion_mnist(const char *which)
+{
+    ls_value *both = ls_read_fashion_mnist(which);
+    if (!both)
+        return NULL;
+    ls_tensor *rows[] = { ls_expand_dims(ls_item(both, 0), -1), ls_item(both, 1) };
+    return ls_slices(ls_tensors(2, rows));
 }

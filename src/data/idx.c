@@ -23,8 +23,7 @@ typedef struct idx_type {
 static const idx_type types[] = { { 0x08, 1, LS_U8 },  { 0x09, 1, LS_I32 }, { 0x0B, 2, LS_I32 },
                                   { 0x0C, 4, LS_I32 }, { 0x0D, 4, LS_F32 }, { 0x0E, 8, LS_F64 } };
 
-static ls_status read_header(ls__reader *r, const char *path, const idx_type **type,
-                             ls__spec *spec)
+static ls_status read_header(ls__reader *r, const char *path, const idx_type **type, ls__spec *spec)
 {
     uint8_t head[4], sizes[4 * LS_MAX_RANK];
     ls_status st = ls__reader_read(r, head, sizeof head);
@@ -45,8 +44,8 @@ static ls_status read_header(ls__reader *r, const char *path, const idx_type **t
     int64_t dims[LS_MAX_RANK];
     for (int i = 0; i < head[3]; i++) {
         const uint8_t *at = sizes + 4 * i;
-        dims[i] = (int64_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
-                            at[3]);
+        dims[i] =
+            (int64_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
     }
     return ls__spec_make(spec, path, (*type)->dtype, head[3], dims);
 }

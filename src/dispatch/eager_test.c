@@ -102,7 +102,7 @@ static void call_both(void)
         look after_failure = look_now();
         fesetenv(FE_DFL_ENV);
 
-        const float *got = ls_map(y);
+        const float *got = ls_data(y);
         assert_non_null(got);
         assert_true(got[0] == 0);
         assert_true(got[1] == 0);

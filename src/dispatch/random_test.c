@@ -230,7 +230,7 @@ static void numbers_lie_where_they_should(void **state)
     enum { MANY = 20000 };
     LS_FRAME {
         ls_random_seed(1);
-        const float *u = ls_map(ls_random_uniform(LS_F32, LS_DIMS(MANY), -2, 3));
+        const float *u = ls_data(ls_random_uniform(LS_F32, LS_DIMS(MANY), -2, 3));
         double sum = 0;
         for (int i = 0; i < MANY; i++) {
             assert_true(u[i] >= -2 && u[i] < 3);
@@ -238,7 +238,7 @@ static void numbers_lie_where_they_should(void **state)
         }
         assert_true(fabs(sum / MANY - 0.5) < 0.05);
 
-        const double *n = ls_map(ls_random_normal(LS_F64, LS_DIMS(MANY), 5, 2));
+        const double *n = ls_data(ls_random_normal(LS_F64, LS_DIMS(MANY), 5, 2));
         double mean = 0, var = 0;
         for (int i = 0; i < MANY; i++)
             mean += n[i] / MANY;
@@ -246,11 +246,11 @@ static void numbers_lie_where_they_should(void **state)
             var += (n[i] - mean) * (n[i] - mean) / MANY;
         assert_true(fabs(mean - 5) < 0.1 && fabs(var - 4) < 0.2);
 
-        const float *t = ls_map(ls_truncated_normal(LS_F32, LS_DIMS(MANY), 1, 0.5));
+        const float *t = ls_data(ls_truncated_normal(LS_F32, LS_DIMS(MANY), 1, 0.5));
         for (int i = 0; i < MANY; i++)
             assert_true(t[i] >= 0 && t[i] <= 2);
 
-        const int32_t *k = ls_map(ls_random_uniform(LS_I32, LS_DIMS(MANY), -1, 3));
+        const int32_t *k = ls_data(ls_random_uniform(LS_I32, LS_DIMS(MANY), -1, 3));
         int seen[4] = { 0 };
         for (int i = 0; i < MANY; i++) {
             assert_true(k[i] >= -1 && k[i] < 3);
@@ -270,7 +270,7 @@ static void dropout_and_its_gradient_agree(void **state)
         ls_tape *tape = ls_tape_open();
         ls_tensor *y = ls_dropout(x, 0.25);
         ls_tensor *g = ls_gradient(tape, y, x);
-        const float *a = ls_map(y), *b = ls_map(g);
+        const float *a = ls_data(y), *b = ls_data(g);
         int dropped = 0;
         for (int i = 0; i < 1000; i++) {
             assert_true(a[i] == 0 || fabsf(a[i] - 4.0f / 3) < 1e-6f);
@@ -296,7 +296,7 @@ static void he_normal_has_its_spread(void **state)
         LS_FRAME {
             ls_random_seed(5);
             int64_t n = 100000;
-            const float *x = ls_map(ls_he_normal(LS_F32, LS_DIMS(fan_in[k], n / fan_in[k])));
+            const float *x = ls_data(ls_he_normal(LS_F32, LS_DIMS(fan_in[k], n / fan_in[k])));
             assert_non_null(x);
             double mean = 0, squares = 0, most = 0, want = sqrt(2 / (double)fan_in[k]);
             for (int64_t i = 0; i < n; i++) {

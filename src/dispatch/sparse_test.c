@@ -17,7 +17,7 @@ static ls_tensor *rows_of(int n, const int32_t *rows)
 static void holds(const ls_tensor *t, int n, const float *want)
 {
     assert_int_equal(ls_count(t), n);
-    const float *got = ls_map(t);
+    const float *got = ls_data(t);
     assert_non_null(got);
     for (int i = 0; i < n; i++)
         if (got[i] != want[i])
@@ -160,16 +160,16 @@ static void embedding_gives_a_sparse_gradient(void **state)
         ls_tensor *g = ls_gradient(tape, y, t);
         assert_true(ls_is_sparse(g));
         assert_string_equal(ls_describe(g), "f32[6,3]");
-        holds(ls_sparse_values(g), 15, ls_map(weights(5)));
+        holds(ls_sparse_values(g), 15, ls_data(weights(5)));
 
         /* Densified, it has the bits of gather's dense gradient. */
         ls_tensor *dense = ls_gradient(tape, ls_mul(ls_gather(t, ids, 0), weights(5)), t);
         assert_false(ls_is_sparse(dense));
-        holds(ls_densify(g), VOCAB * WIDTH, ls_map(dense));
+        holds(ls_densify(g), VOCAB * WIDTH, ls_data(dense));
 
         /* Duplicates add in order of appearance: ((0 + a) + b) + c. */
-        const float *w = ls_map(weights(5));
-        const float *d = ls_map(dense);
+        const float *w = ls_data(weights(5));
+        const float *d = ls_data(dense);
         float sum = 0;
         sum += w[0 * WIDTH], sum += w[2 * WIDTH], sum += w[4 * WIDTH];
         assert_true(d[4 * WIDTH] == sum);
@@ -233,7 +233,7 @@ static void ids_of_any_shape(void **state)
         ls_tensor *y = ls_embedding(t, one);
         assert_string_equal(ls_describe(y), "f32[3]");
         ls_tensor *g = ls_densify(ls_gradient(tape, y, t));
-        assert_true(((const float *)ls_map(g))[3 * WIDTH] == 1);
+        assert_true(((const float *)ls_data(g))[3 * WIDTH] == 1);
         ls_tensor *none = ls_zeros(LS_I64, LS_DIMS(2, 0));
         y = ls_embedding(t, none);
         assert_string_equal(ls_describe(y), "f32[2,0,3]");
@@ -242,7 +242,7 @@ static void ids_of_any_shape(void **state)
         assert_true(ls_to_float(ls_sum(g, LS_ALL_AXES, false)) == 0);
         ls_tensor *square = ls_from(LS_I32, LS_DIMS(2, 2), (int32_t[]){ 0, 1, 1, 0 });
         g = ls_densify(ls_gradient(tape, ls_embedding(t, square), t));
-        assert_true(((const float *)ls_map(g))[0] == 2 && ((const float *)ls_map(g))[WIDTH] == 2);
+        assert_true(((const float *)ls_data(g))[0] == 2 && ((const float *)ls_data(g))[WIDTH] == 2);
     }
 }
 
@@ -258,7 +258,7 @@ static void gradient_of_a_sparse_gradient(void **state)
         assert_true(ls_is_sparse(g));
         /* sum over rows of g, squared: d/dt of 3 (count t^2) is 6 count t. */
         ls_tensor *gg = ls_densify(ls_gradient(tape, g, t));
-        const float *x = ls_map(t), *got = ls_map(gg);
+        const float *x = ls_data(t), *got = ls_data(gg);
         for (int k = 0; k < WIDTH; k++) {
             assert_true(fabsf(got[4 * WIDTH + k] - 12 * x[4 * WIDTH + k]) < 1e-4f);
             assert_true(fabsf(got[1 * WIDTH + k] - 6 * x[1 * WIDTH + k]) < 1e-4f);

@@ -27,7 +27,7 @@ static void near(const ls_tensor *t, double want)
 static void all_near(const ls_tensor *t, int n, const double *want)
 {
     assert_int_equal(ls_count(t), n);
-    const double *got = ls_map(t);
+    const double *got = ls_data(t);
     assert_non_null(got);
     for (int i = 0; i < n; i++)
         if (!(fabs(got[i] - want[i]) <= 1e-12 * (1 + fabs(want[i]))))
@@ -96,7 +96,7 @@ static void shape_of_x(void **state)
         ls_tensor *f32 = ls_ones(LS_F32, LS_DIMS(5));
         ls_tensor *zero = ls_gradient(tape, y, f32);
         assert_string_equal(ls_describe(zero), "f32[5]");
-        assert_true(((const float *)ls_map(zero))[4] == 0);
+        assert_true(((const float *)ls_data(zero))[4] == 0);
     }
 }
 

@@ -76,7 +76,7 @@ static ls_status call(const ls__chain_attrs *a, int n, ls_tensor *const *in, ls_
 static void same(const ls_tensor *a, const ls_tensor *b)
 {
     assert_string_equal(ls_describe(a), ls_describe(b));
-    assert_memory_equal(ls_map(a), ls_map(b), ls_size_in_bytes(a));
+    assert_memory_equal(ls_data(a), ls_data(b), ls_size_in_bytes(a));
 }
 
 static void test_results(void **state)

@@ -42,6 +42,8 @@
     X(slice)                                                                                       \
     X(pad)                                                                                         \
     X(tile)                                                                                        \
+    X(picture)                                                                                     \
+    X(resize)                                                                                      \
     X(random)                                                                                      \
     X(dropout)                                                                                     \
     X(variable)                                                                                    \

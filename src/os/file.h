@@ -1,10 +1,11 @@
 /*
- * Files read from front to back, plain or gzip (told apart by their first
+ * Files read from front to back in pieces of known size, plain or gzip (told apart by their first
  * bytes), with errors that name the path.
  */
 #ifndef LS__OS_FILE_H
 #define LS__OS_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"

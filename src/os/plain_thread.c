@@ -32,12 +32,13 @@ static int start(ls__thread *t, int core)
     int error = pthread_attr_init(&attr);
     if (error)
         return error;
-    if (core >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
+    /* Not pinned is as the main thread is: who starts it may be pinned himself. */
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (core >= 0)
         CPU_SET((size_t)core, &set);
+    if (core >= 0 || sched_getaffinity(getpid(), sizeof set, &set) == 0)
         error = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
-    }
     /* Signals are the program's: no thread of ours takes one. */
     sigset_t all, before;
     sigfillset(&all);

@@ -72,6 +72,31 @@ static void not_pinned_and_long_name(void **state)
     ls__worker_stop(w);
 }
 
+static ls_status start_another(void *user)
+{
+    ls__worker *w = NULL;
+    ls_status st = ls__worker_start("inner", -1, &w);
+    if (!st)
+        st = ls__worker_run(w, look_around, user);
+    ls__worker_stop(w);
+    return st;
+}
+
+/* Pinning is not handed down. */
+static void not_pinned_by_one_who_is(void **state)
+{
+    (void)state;
+    cpu_set_t mine;
+    sched_getaffinity(0, sizeof mine, &mine);
+    ls__worker *w = NULL;
+    place p = { .runs = 0 };
+    assert_int_equal(ls__worker_start("outer", ls__core_number(0), &w), LS_OK);
+    assert_int_equal(ls__worker_run(w, start_another, &p), LS_OK);
+    assert_int_equal(p.runs, 1);
+    assert_true(CPU_EQUAL(&mine, &p.mask));
+    ls__worker_stop(w);
+}
+
 /* The caller's own thread keeps its mask when a worker is pinned. */
 static void caller_stays_unpinned(void **state)
 {
@@ -314,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(pinned_to_its_core, clean),
         cmocka_unit_test_setup(not_pinned_and_long_name, clean),
+        cmocka_unit_test_setup(not_pinned_by_one_who_is, clean),
         cmocka_unit_test_setup(caller_stays_unpinned, clean),
         cmocka_unit_test_setup(errors_come_back, clean),
         cmocka_unit_test_setup(on_the_worker_itself_in_place, clean),

@@ -43,7 +43,7 @@ static void holds(const ls_value *leaf, int replica, const char *spec, int n, co
     ls_tensor *t = ls__leaf_component(leaf, replica);
     assert_string_equal(ls_describe(t), spec);
     ls_tensor *wide = ls_cast(ls_densify(t), LS_F64);
-    const double *got = ls_map(wide);
+    const double *got = ls_data(wide);
     for (int i = 0; i < n; i++)
         if (got[i] != want[i])
             fail_msg("replica %d: element %d is %.17g, not %.17g", replica, i, got[i], want[i]);

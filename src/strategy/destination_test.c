@@ -131,14 +131,14 @@ static void T15_dense_and_sparse_in_one_batch(void **state)
             for (int i = 0; i < 2; i++) {
                 ls_tensor *t = ls__leaf_component(ls_child(out, k), i);
                 assert_true(ls_is_sparse(t));
-                const int64_t *rows = ls_map(ls_sparse_rows(t));
-                const float *x = ls_map(ls_sparse_values(t));
+                const int64_t *rows = ls_data(ls_sparse_rows(t));
+                const float *x = ls_data(ls_sparse_values(t));
                 assert_true(rows[0] == (k == 1 ? 2 : 1) && rows[1] == (k == 1 ? 1 : 2));
                 assert_true(x[0] == (k == 1 ? 5 : 6) && x[1] == (k == 1 ? 6 : 5));
                 assert_string_equal(ls_device_of(ls_sparse_rows(t)), ls_device_of(t));
             }
         ls_value *mean = ls_reduce_to(s, LS_MEAN, values[1], ls_at_device("/cpu:0"));
-        assert_true(((const float *)ls_map(ls_sparse_values(ls_leaf_tensor(mean))))[1] == 3);
+        assert_true(((const float *)ls_data(ls_sparse_values(ls_leaf_tensor(mean))))[1] == 3);
         assert_int_equal(ls_length(ls_batch_reduce_to(s, LS_SUM, 0, NULL, NULL)), 0);
 
         to[2] = NULL;

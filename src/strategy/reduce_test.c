@@ -35,7 +35,7 @@ static void holds(const ls_tensor *t, const char *spec, int n, const double *wan
         fail_msg("%s", ls_error_report());
     assert_string_equal(ls_describe(t), spec);
     ls_tensor *wide = ls_cast(ls_densify((ls_tensor *)t), LS_F64);
-    const double *got = ls_map(wide);
+    const double *got = ls_data(wide);
     assert_int_equal(ls_count(wide), n);
     for (int i = 0; i < n; i++)
         if (got[i] != want[i])

@@ -217,6 +217,17 @@ static ls__packing packing_of(const ls_mirrored_options *o)
                           .small_group = o->small_group };
 }
 
+static ls_status check_input(const ls_mirrored_options *o)
+{
+    if (o->input_pipelines < 0)
+        return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d input pipelines", o->input_pipelines),
+                        "1 or more, and each feeds as many replicas; 0 stands for 1");
+    if (o->prefetch < -1)
+        return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: prefetch is %d", o->prefetch),
+                        "steps whose input is made ahead; 0 stands for 2, -1 for none");
+    return LS_OK;
+}
+
 static ls_status check_options(const ls_mirrored_options *o)
 {
     if (o->size != sizeof *o)
@@ -226,6 +237,9 @@ static ls_status check_options(const ls_mirrored_options *o)
     if (o->replicas < 0 || o->replicas > MOST_REPLICAS)
         return ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d replicas", o->replicas),
                         "1 to %d; 0 stands for one per device", MOST_REPLICAS);
+    ls_status st = check_input(o);
+    if (st)
+        return st;
     ls__packing packing = packing_of(o);
     return ls__cross_device_find(o->cross_device) ? ls__packing_check("ls_mirrored", &packing)
                                                   : ls_error_pending();
@@ -236,8 +250,15 @@ static _Atomic uint64_t made; /* strategies so far */
 static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
 {
     int replicas = o->replicas ? o->replicas : list->count;
+    int pipelines = o->input_pipelines ? o->input_pipelines : 1;
     if (check_count("ls_mirrored", list->count, replicas))
         return NULL;
+    if (replicas % pipelines != 0) {
+        ls__hint(ls__fail(LS_INVALID, "ls_mirrored: %d input pipelines for %d replicas", pipelines,
+                          replicas),
+                 "the number of pipelines divides that of replicas: each feeds as many");
+        return NULL;
+    }
     ls_strategy *s = calloc(1, sizeof *s);
     if (!s) {
         ls__fail_memory("ls_mirrored", sizeof *s);
@@ -249,6 +270,9 @@ static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
     s->cross = ls__cross_device_find(o->cross_device);
     s->packing = packing_of(o);
     s->sequential = o->sequential;
+    s->pipelines = pipelines;
+    s->prefetch = o->prefetch;
+    s->whole_steps = o->whole_steps;
     if (place(s, list)) {
         ls__strategy_unref(s);
         return NULL;

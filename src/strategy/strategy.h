@@ -33,9 +33,12 @@ struct ls_strategy {
     const struct ls__cross_device *cross;
     ls__packing packing;
     bool sequential;
-    bool freed;    /* by the program; variables still hold it */
-    int spin;      /* how long its threads spin while they wait */
-    ls__team team; /* how its devices add up; made when first needed (team.h) */
+    int pipelines;    /* P, which divides V; 0 (the default strategy): 1 */
+    int prefetch;     /* as the options have it */
+    bool whole_steps; /* of input */
+    bool freed;       /* by the program; variables still hold it */
+    int spin;         /* how long its threads spin while they wait */
+    ls__team team;    /* how its devices add up; made when first needed (team.h) */
     atomic_flag team_lock;
     int64_t steps;
     _Atomic int scopes;     /* open on any thread */

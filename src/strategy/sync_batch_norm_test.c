@@ -95,7 +95,7 @@ static ls_value *batch(ls_strategy *s, ls_dtype dtype, const int *rows)
 
 static double sixty_four(ls_tensor *t, int64_t i)
 {
-    const double *x = ls_map(ls_cast(t, LS_F64));
+    const double *x = ls_data(ls_cast(t, LS_F64));
     return x[i];
 }
 
@@ -224,7 +224,7 @@ static size_t all_bytes(ls_strategy *s, ls_value *got, char *out, size_t room)
             ls_tensor *t = ls_item(ls_child(each, r), i);
             size_t bytes = (size_t)ls_count(t) * ls_dtype_size(ls_dtype_of(t));
             assert_true(used + bytes <= room);
-            memcpy(out + used, ls_map(t), bytes);
+            memcpy(out + used, ls_data(t), bytes);
             used += bytes;
         }
     return used;
@@ -273,7 +273,7 @@ static void empty_replicas_change_no_bit(void **state)
             assert_non_null(got);
             ls_value *own = ls_child(ls_local_results(s, got), k);
             for (int i = 0; i < 3; i++)
-                assert_memory_equal(ls_map(ls_item(own, i)), ls_map(ls_item(plain, i)),
+                assert_memory_equal(ls_data(ls_item(own, i)), ls_data(ls_item(plain, i)),
                                     4 * (size_t)ls_count(ls_item(plain, i)));
             ls_strategy_free(s);
         }
@@ -316,9 +316,10 @@ static void alone_it_is_plain_batch_norm(void **state)
                                         columns(LS_F32, 2000, 1), 0.01);
         for (int i = 0; i < 7; i++) {
             size_t bytes = 4 * (size_t)ls_count(ls_item(outside, i));
-            assert_memory_equal(ls_map(ls_item(inside, i)), ls_map(ls_item(outside, i)), bytes);
+            assert_memory_equal(ls_data(ls_item(inside, i)), ls_data(ls_item(outside, i)), bytes);
             if (i < 3)
-                assert_memory_equal(ls_map(ls_item(plain, i)), ls_map(ls_item(outside, i)), bytes);
+                assert_memory_equal(ls_data(ls_item(plain, i)), ls_data(ls_item(outside, i)),
+                                    bytes);
         }
         ls_strategy_free(s);
     }

@@ -28,7 +28,7 @@ static ls_tensor *counted(ls_dtype dtype, int64_t n, double x)
 static void has(ls_tensor *t, int n, const double *want)
 {
     t = ls_dtype_of(t) == LS_F64 ? t : ls_cast(t, LS_F64);
-    const double *got = ls_map(t);
+    const double *got = ls_data(t);
     assert_int_equal(ls_count(t), n);
     for (int i = 0; i < n; i++)
         if (got[i] != want[i] && !(isnan(got[i]) && isnan(want[i])))

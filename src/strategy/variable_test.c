@@ -110,14 +110,14 @@ static void reads_are_snapshots(void **state)
     }
 }
 
-/* Access given by ls_map lasts until the tensor goes, whatever is written. */
+/* Access given by ls_data lasts until the tensor goes, whatever is written. */
 static void a_mapped_snapshot_stays(void **state)
 {
     (void)state;
     LS_FRAME {
         ls_variable *v = ls_variable_new("v", three(1, 2, 3), true);
         ls_tensor *t = ls_read(v);
-        const float *data = ls_map(t), *other = ls_map(ls_reshape(t, LS_DIMS(3, 1)));
+        const float *data = ls_data(t), *other = ls_data(ls_reshape(t, LS_DIMS(3, 1)));
         assert_int_equal(ls_assign_add(v, three(10, 10, 10)), LS_OK);
         assert_true(data[0] == 1 && data[2] == 3);
         assert_true(other[0] == 1 && other[2] == 3);
@@ -230,11 +230,11 @@ static void a_loop_stays_flat(void **state)
         LS_FRAME {
             ls_tensor *t = ls_read(v);
             assert_int_equal(ls_assign_add(v, ls_ones(LS_F32, LS_DIMS(1000))), LS_OK);
-            assert_true(((const float *)ls_map(t))[999] == (float)i);
+            assert_true(((const float *)ls_data(t))[999] == (float)i);
         }
     assert_int_equal(memory(), before);
     LS_FRAME {
-        assert_true(((const float *)ls_map(ls_read(v)))[0] == 2000);
+        assert_true(((const float *)ls_data(ls_read(v)))[0] == 2000);
     }
     ls_variable_free(v);
 }
@@ -298,7 +298,7 @@ static void initialisers(void **state)
         enum { IN = 64, OUT = 36 };
         ls_tensor *g = ls_glorot_uniform(LS_F32, LS_DIMS(IN, OUT));
         assert_string_equal(ls_describe(g), "f32[64,36]");
-        const float *data = ls_map(g);
+        const float *data = ls_data(g);
         double limit = sqrt(6.0 / (IN + OUT)), sum = 0, most = 0;
         for (int i = 0; i < IN * OUT; i++) {
             assert_true(fabs((double)data[i]) <= limit * (1 + 1e-6));
@@ -310,7 +310,7 @@ static void initialisers(void **state)
 
         /* [kh, kw, in, out]: the fan-in is kh kw in. */
         ls_tensor *h = ls_he_normal(LS_F64, LS_DIMS(3, 3, 16, 32));
-        const double *he = ls_map(h);
+        const double *he = ls_data(h);
         int64_t n = ls_count(h);
         double squares = 0;
         for (int64_t i = 0; i < n; i++)
@@ -319,7 +319,7 @@ static void initialisers(void **state)
         assert_true(fabs(deviation / want - 1) < 0.05);
 
         ls_tensor *k = ls_glorot_uniform(LS_F32, LS_DIMS(5, 5, 4, 8));
-        const float *kernel = ls_map(k);
+        const float *kernel = ls_data(k);
         limit = sqrt(6.0 / (5 * 5 * (4 + 8)));
         most = 0;
         for (int64_t i = 0; i < ls_count(k); i++)

@@ -31,7 +31,7 @@ static void write_all(ls__cell *cell, float value)
 
 static void holds(const ls_tensor *t, float value)
 {
-    const float *data = ls_map(t);
+    const float *data = ls_data(t);
     assert_non_null(data);
     for (int i = 0; i < N; i++)
         if (data[i] != value)
@@ -82,7 +82,7 @@ static void a_write_keeps_what_it_does_not_touch(void **state)
         assert_true(data[0] == 5 && data[N - 1] == 5); /* the old contents */
         data[3] = 7;
         holds(old, 5);
-        const float *now = ls_map(ls__cell_read(cell));
+        const float *now = ls_data(ls__cell_read(cell));
         assert_true(now[3] == 7 && now[4] == 5);
     }
     ls__cell_unref(cell);
@@ -190,7 +190,7 @@ static void unshare_copies_now(void **state)
     ls__cell_unref(cell);
 }
 
-/* ls_map gives access until the tensor goes: a write meanwhile must not show. */
+/* ls_data gives access until the tensor goes: a write meanwhile must not show. */
 static void a_mapped_snapshot_stays(void **state)
 {
     (void)state;
@@ -198,11 +198,11 @@ static void a_mapped_snapshot_stays(void **state)
     LS_FRAME {
         write_all(cell, 3);
         ls_tensor *t = ls__cell_read(cell);
-        const float *data = ls_map(t);
+        const float *data = ls_data(t);
         assert_true(data[0] == 3);
         write_all(cell, 4);
         assert_true(data[0] == 3 && data[N - 1] == 3);
-        ls_unmap(t);
+        ls_data_done(t);
         holds(t, 3);
     }
     ls__cell_unref(cell);
@@ -243,7 +243,7 @@ static void *drop_elsewhere(void *kept)
 {
     float sum = 0;
     LS_FRAME {
-        const float *data = ls_map(ls_import(kept));
+        const float *data = ls_data(ls_import(kept));
         for (int i = 0; data && i < N; i++)
             sum += data[i];
     }

@@ -434,7 +434,7 @@ static void tensors_come_back_kept(void **state)
     ls_tensor *kept = NULL;
     assert_int_equal(ls_device_run("/cpu:1", keep_one, &kept), LS_OK);
     LS_FRAME {
-        assert_true(((const float *)ls_map(ls_import(kept)))[2] == 9);
+        assert_true(((const float *)ls_data(ls_import(kept)))[2] == 9);
     }
     ls_drop(kept);
 }

@@ -184,7 +184,7 @@ static void hand_up_survives_one_frame(void **state)
             }
             assert_true(ls_to_float(up_twice) == 4);
         }
-        const float *data = ls_map(up);
+        const float *data = ls_data(up);
         assert_true(data[0] == 3 && data[499] == 3);
         assert_string_equal(ls_describe(up), "f32[500]");
     }
@@ -204,9 +204,9 @@ static void keep_until_drop(void **state)
         again = ls_keep(kept);
     }
     assert_true(memory() > before);
-    assert_int_equal(((const int32_t *)ls_map(kept))[99], 7);
+    assert_int_equal(((const int32_t *)ls_data(kept))[99], 7);
     ls_drop(kept);
-    assert_int_equal(((const int32_t *)ls_map(again))[0], 7); /* its own count */
+    assert_int_equal(((const int32_t *)ls_data(again))[0], 7); /* its own count */
     ls_drop(again);
     ls_drop(NULL);
     assert_int_equal(memory(), before);
@@ -232,7 +232,7 @@ static void drop_of_a_frames_tensor(void **state)
         ls_tensor *t = ls_ones(LS_F32, LS_DIMS(10));
         ls_drop(t);
         assert_int_not_equal(ls_error(), LS_OK);
-        assert_true(((const float *)ls_map(t))[9] == 1);
+        assert_true(((const float *)ls_data(t))[9] == 1);
     }
     assert_int_equal(memory(), before);
 }
@@ -391,7 +391,7 @@ static void *read_import(void *arg)
     double sum = 0;
     LS_FRAME {
         ls_tensor *mine = ls_import(arg);
-        const double *data = ls_map(mine);
+        const double *data = ls_data(mine);
         for (int i = 0; data && i < 64; i++)
             sum += data[i];
     }
@@ -414,7 +414,7 @@ static void import_from_another_thread(void **state)
         pthread_join(thread, &result);
         assert_ptr_equal(result, kept);
         ls_drop(kept);
-        assert_true(((const double *)ls_map(mine))[63] == 2.5); /* a handle of its own */
+        assert_true(((const double *)ls_data(mine))[63] == 2.5); /* a handle of its own */
     }
     assert_int_equal(memory(), before);
 }
@@ -425,8 +425,8 @@ static void *many_frames(void *arg)
         LS_FRAME {
             ls_tensor *t = ls_import(arg);
             ls_tensor *own = ls_full(LS_F64, LS_DIMS(50), i);
-            if (!t || !own || ((const double *)ls_map(own))[49] != i ||
-                ((const double *)ls_map(t))[0] != 1)
+            if (!t || !own || ((const double *)ls_data(own))[49] != i ||
+                ((const double *)ls_data(t))[0] != 1)
                 return arg;
         }
     }

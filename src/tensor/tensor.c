@@ -30,9 +30,9 @@ ls_status ls__check_tensor(const char *who, const char *argument, const ls_tenso
     if (!t)
         return ls__hint(ls__fail(LS_INVALID, "%s: %s is NULL", who, argument),
                         "give a tensor; an earlier call may have failed and its error been read");
-    return ls__hint(ls__fail(LS_INVALID, "%s: %s is a tensor whose frame has closed", who,
-                             argument),
-                    "use ls_hand_up or ls_keep to take a tensor out of its frame");
+    return ls__hint(
+        ls__fail(LS_INVALID, "%s: %s is a tensor whose frame has closed", who, argument),
+        "use ls_hand_up or ls_keep to take a tensor out of its frame");
 }
 
 ls_tensor *ls__tensor_new(const char *who, const ls__spec *spec)
@@ -109,11 +109,7 @@ ls_tensor *ls_wrap(ls_dtype dtype, int rank, const int64_t *dims, void *data,
     return t;
 }
 
-typedef struct string_ref {
-    const void *data;
-    size_t length;
-} string_ref;
-_Static_assert(sizeof(string_ref) == 16, "LS_DTYPE_LIST says 16 bytes");
+_Static_assert(sizeof(ls__string) == 16, "LS_DTYPE_LIST says 16 bytes");
 
 ls_tensor *ls_from_strings(int rank, const int64_t *dims, const void *const *strings,
                            const size_t *lengths)
@@ -137,13 +133,13 @@ ls_tensor *ls_from_strings(int rank, const int64_t *dims, const void *const *str
     ls__storage *storage = ls__storage_new("ls_from_strings", bytes);
     if (!storage)
         return NULL;
-    string_ref *refs = storage->data;
+    ls__string *refs = storage->data;
     char *text = (char *)(refs + count);
     for (size_t i = 0; i < count; i++) {
         size_t length = lengths ? lengths[i] : strlen(strings[i]);
         memcpy(text, strings[i], length);
         text[length] = '\0';
-        refs[i] = (string_ref){ text, length };
+        refs[i] = (ls__string){ text, length };
         text += length + 1;
     }
     return ls__handle(&spec, storage, ls__new_id(), ls__device_current());
@@ -161,7 +157,7 @@ ls_status ls_string_at(const ls_tensor *t, int64_t index, const void **data, siz
     if (index < 0 || index >= ls__spec_count(&t->spec))
         return ls__fail(LS_INVALID, "ls_string_at: element %lld of %s", (long long)index,
                         ls_describe(t));
-    const string_ref *ref = (const string_ref *)ls__data(t) + index;
+    const ls__string *ref = (const ls__string *)ls__data(t) + index;
     *data = ref->data;
     *length = ref->length;
     return LS_OK;
@@ -220,10 +216,11 @@ static ls_status readable(const char *who, const ls_tensor *t)
     if (st)
         return st;
     if (t->storage->symbol)
-        return ls__hint(ls__fail(LS_STATE, "%s: the value of %s is known only when the traced step is replayed",
-                                 who, ls_describe(t)),
-                        "return it from the traced function and read it there; choose between "
-                        "values with ls_where");
+        return ls__hint(
+            ls__fail(LS_STATE, "%s: the value of %s is known only when the traced step is replayed",
+                     who, ls_describe(t)),
+            "return it from the traced function and read it there; choose between "
+            "values with ls_where");
     if (t->spec.dtype == LS_BYTES)
         return ls__hint(ls__fail(LS_SHAPE, "%s: %s has no flat memory", who, ls_describe(t)),
                         "read strings with ls_string_at");
@@ -256,7 +253,7 @@ static ls_status settle(ls_tensor *t)
     if (!t->storage->view)
         return LS_OK;
     size_t bytes = ls__spec_bytes(&t->spec);
-    ls__storage *copy = ls__storage_new("ls_map", bytes);
+    ls__storage *copy = ls__storage_new("ls_data", bytes);
     if (!copy)
         return LS_NO_MEMORY;
     memcpy(copy->data, t->storage->data, bytes);
@@ -265,12 +262,12 @@ static ls_status settle(ls_tensor *t)
     return LS_OK;
 }
 
-const void *ls_map(const ls_tensor *t)
+const void *ls_data(const ls_tensor *t)
 {
-    return readable("ls_map", t) || settle((ls_tensor *)t) ? NULL : ls__data(t);
+    return readable("ls_data", t) || settle((ls_tensor *)t) ? NULL : ls__data(t);
 }
 
-void ls_unmap(const ls_tensor *t)
+void ls_data_done(const ls_tensor *t)
 {
     (void)t; /* host memory stays where it is */
 }

@@ -42,6 +42,13 @@ static inline uint64_t ls__id_on_replica(uint64_t id, int replica)
     return ls__id_everywhere(id) | (uint64_t)(replica + 1) << 48;
 }
 
+/* An element of an LS_BYTES tensor: in its storage these lie first, then the bytes of all of them,
+ * each with a NUL behind it. */
+typedef struct ls__string {
+    const void *data;
+    size_t length;
+} ls__string;
+
 /* The elements. A view of a cell may have been copied out by a write to the
  * cell, so the address is read from the storage every time. */
 static inline void *ls__data(const ls_tensor *t)

@@ -68,13 +68,13 @@ static void from_copies(void **state)
         assert_int_equal(ls_count(t), 6);
         assert_int_equal(ls_size_in_bytes(t), 24);
         assert_string_equal(ls_describe(t), "f32[2,3]");
-        const float *seen = ls_map(t);
+        const float *seen = ls_data(t);
         assert_non_null(seen);
         assert_ptr_not_equal(seen, data);
         assert_int_equal((uintptr_t)seen % 64, 0);
         for (int i = 0; i < 6; i++)
             assert_true(seen[i] == (float)(i + 1));
-        ls_unmap(t);
+        ls_data_done(t);
 
         float out[6] = { 0 };
         assert_int_equal(ls_copy_out(t, out, sizeof out), LS_OK);
@@ -223,8 +223,8 @@ static void wrap_does_not_copy(void **state)
     LS_FRAME {
         ls_tensor *t = ls_wrap(LS_F32, LS_DIMS(2, 2), data, release, &r);
         assert_non_null(t);
-        assert_ptr_equal(ls_map(t), data);
-        ls_unmap(t);
+        assert_ptr_equal(ls_data(t), data);
+        ls_data_done(t);
         float out[4];
         assert_int_equal(ls_copy_out(t, out, sizeof out), LS_OK);
         assert_memory_equal(out, data, sizeof out);
@@ -448,7 +448,7 @@ static void copy_out_checks_its_room(void **state)
         failed(LS_INVALID);
         assert_int_equal(ls_copy_out(NULL, out, 12), LS_INVALID);
         failed(LS_INVALID);
-        assert_null(ls_map(NULL));
+        assert_null(ls_data(NULL));
         failed(LS_INVALID);
     }
 }
@@ -467,7 +467,7 @@ static void null_passes_the_error_on(void **state)
         assert_null(ls_keep(bad));
         assert_null(ls_hand_up(bad));
         assert_null(ls_import(bad));
-        assert_null(ls_map(bad));
+        assert_null(ls_data(bad));
         assert_string_equal(ls_error_text(), first);
         assert_int_equal(ls_error(), LS_INVALID);
     }

@@ -113,7 +113,7 @@ static void symbols_stay_in_their_step(void **state)
         assert_null(ls_exp(escaped));
         assert_non_null(strstr(ls_error_text(), "traced step"));
         failed(LS_STATE);
-        assert_null(ls_map(escaped));
+        assert_null(ls_data(escaped));
         failed(LS_STATE);
     }
     ls_drop(escaped);

@@ -23,7 +23,7 @@ static ls_tensor *from_doubles(ls_dtype dtype, const double *x)
 
 static double element(const ls_tensor *t, int i)
 {
-    const void *data = ls_map(t);
+    const void *data = ls_data(t);
     assert_non_null(data);
     return ls_dtype_of(t) == LS_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
 }

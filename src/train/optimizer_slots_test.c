@@ -51,8 +51,8 @@ static void slots(void **state)
         runs(s, apply, &p);
         ls_tensor *now = ls_slot_read(p.o, p.v[0], 0);
         float sum = slope(0, 0, 3) + slope(1, 0, 3);
-        assert_true(((const float *)ls_map(m))[3] == 0);
-        assert_true(((const float *)ls_map(now))[3] == fmaf(sum, (float)(1 - 0.9), 0));
+        assert_true(((const float *)ls_data(m))[3] == 0);
+        assert_true(((const float *)ls_data(now))[3] == fmaf(sum, (float)(1 - 0.9), 0));
         assert_null(run(s, look, &p));
         said(LS_STATE, "ls_slot_read: called by replica 0 of 2", "merge function");
     }

@@ -89,7 +89,7 @@ static void alone(void **state)
         ls_tensor *rows = ls_from(LS_I64, LS_DIMS(2), ((int64_t[]){ 2, 5 }));
         ls_tensor *g = ls_sparse(rows, ls_ones(LS_F32, LS_DIMS(2, WIDTH)), ROWS);
         assert_int_equal(ls_apply_gradients(t.o, 1, &g, &t.v), LS_OK);
-        const float *w = ls_map(ls_read(t.v)), *m = ls_map(ls_slot_read(t.o, t.v, 0));
+        const float *w = ls_data(ls_read(t.v)), *m = ls_data(ls_slot_read(t.o, t.v, 0));
         for (int i = 0; i < ROWS * WIDTH; i++) {
             bool touched = i / WIDTH == 2 || i / WIDTH == 5;
             assert_true((w[i] == 1) == !touched && (m[i] == 0) == !touched);

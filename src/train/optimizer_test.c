@@ -292,7 +292,7 @@ static void slots_belong_to_one_variable(void **state)
             /* Fresh moments; the count of updates is the optimizer's. */
             model x = { .t = turn };
             model_adam(&x, 3, 0.1, 0.9, 0.999, 1e-7);
-            const double *w = ls_map(ls_read(v));
+            const double *w = ls_data(ls_read(v));
             if (fabs(w[0] - x.w) > 1e-12 || fabs(w[n - 1] - x.w) > 1e-12)
                 fail_msg("turn %d: %.15g, not %.15g", turn, w[0], x.w);
             ls_variable_free(v);
@@ -331,7 +331,7 @@ static void many_variables_in_any_order(void **state)
         }
     LS_FRAME {
         for (int i = 0; i < V; i++) {
-            const double *w = ls_map(ls_read(v[i]));
+            const double *w = ls_data(ls_read(v[i]));
             assert_true(fabs(w[0] - x[i].w) < 1e-10 && fabs(w[i] - x[i].w) < 1e-10);
         }
     }

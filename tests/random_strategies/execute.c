@@ -21,7 +21,7 @@ static void print_tensor(rs_log *log, ls_tensor *t)
     }
     for (int i = 0; i < type.rank; i++)
         type.dims[i] = ls_shape(t)[i];
-    const void *data = n ? ls_map(t) : NULL;
+    const void *data = n ? ls_data(t) : NULL;
     for (int64_t i = 0; i < n && data; i++)
         switch (type.dtype) {
         case LS_F32:

@@ -50,7 +50,7 @@ void sb_add(sb_record *r, const char *name, ls_dtype dtype, const void *data, si
 
 void sb_add_tensor(sb_record *r, const char *name, ls_tensor *t)
 {
-    const void *data = t ? ls_map(t) : NULL;
+    const void *data = t ? ls_data(t) : NULL;
     if (data)
         sb_add(r, name, ls_dtype_of(t), data, ls_size_in_bytes(t));
     else

@@ -1,9 +1,10 @@
 /*
- * The public functions of ops.h by name, called with a case's inputs and
- * attributes. Those that are a row are held against TensorFlow a second time, so
+ * The public functions of ops.h and image.h by name, called with a case's inputs
+ * and attributes. Those that are a row are held against TensorFlow a second time, so
  * that an argument packed into the wrong attribute is noticed; those that are
  * made of rows are tested only here.
  */
+#include <lockstep/image.h>
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
 #include <stdlib.h>
@@ -276,6 +277,27 @@ CALL(tile)
     return ls_tile(x[0], (int)times.count, times.at);
 }
 
+CALL(resize_bilinear)
+{
+    return ls_resize_bilinear(x[0], integer(c, "height"), integer(c, "width"));
+}
+
+CALL(resize_nearest)
+{
+    return ls_resize_nearest(x[0], integer(c, "height"), integer(c, "width"));
+}
+
+CALL(crop)
+{
+    return ls_crop(x[0], integer(c, "top"), integer(c, "left"), integer(c, "height"),
+                   integer(c, "width"));
+}
+
+CALL(center_crop)
+{
+    return ls_center_crop(x[0], integer(c, "height"), integer(c, "width"));
+}
+
 CALL(random_uniform)
 {
     (void)x;
@@ -353,6 +375,9 @@ static const function functions[] = {
     LIST(1, split_sizes), OTHER(1, slice), OTHER(1, pad), OTHER(1, tile), ONE(identity),
     ONE(stop_gradient), OTHER(0, random_uniform), OTHER(0, random_normal),
     OTHER(0, truncated_normal), OTHER(1, categorical),
+
+    OTHER(1, resize_bilinear), OTHER(1, resize_nearest), OTHER(1, crop), OTHER(1, center_crop),
+    ONE(flip_left_right), ONE(flip_up_down),
 };
 /* clang-format on */
 

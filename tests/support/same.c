@@ -20,7 +20,7 @@ static bool same_elements(const ls_tensor *a, const ls_tensor *b)
 {
     ls_dtype dtype = ls_dtype_of(a);
     size_t size = ls_dtype_size(dtype), bytes = ls_size_in_bytes(a);
-    const char *x = bytes ? ls_map(a) : NULL, *y = bytes ? ls_map(b) : NULL;
+    const char *x = bytes ? ls_data(a) : NULL, *y = bytes ? ls_data(b) : NULL;
     if (bytes == 0 || memcmp(x, y, bytes) == 0)
         return true;
     for (int64_t i = 0; i < ls_count(a); i++)
@@ -45,7 +45,7 @@ static double dense_apart(ls_tensor *want, ls_tensor *got)
 {
     ls_dtype dtype = ls_dtype_of(want);
     int64_t n = ls_count(want);
-    const void *x = n ? ls_map(want) : NULL, *y = n ? ls_map(got) : NULL;
+    const void *x = n ? ls_data(want) : NULL, *y = n ? ls_data(got) : NULL;
     double unit = 1, worst = 0;
     for (int64_t i = 0; i < n; i++) {
         double a = fabs(case_at(dtype, x, i));

@@ -143,8 +143,8 @@ static void the_seed_decides(void **state)
                 ls_tensor *x = ls_read(ls__model_variables(a)[k]);
                 ls_tensor *y = ls_read(ls__model_variables(b)[k]);
                 ls_tensor *z = ls_read(ls__model_variables(c)[k]);
-                assert_memory_equal(ls_map(x), ls_map(y), ls_size_in_bytes(x));
-                differs |= memcmp(ls_map(x), ls_map(z), ls_size_in_bytes(x)) != 0;
+                assert_memory_equal(ls_data(x), ls_data(y), ls_size_in_bytes(x));
+                differs |= memcmp(ls_data(x), ls_data(z), ls_size_in_bytes(x)) != 0;
             }
             assert_true(differs);
             ls__model_free(a);
@@ -269,7 +269,7 @@ static void gpt_is_causal(void **state)
         text[60] = 255 - text[60];
         ls_tensor *b = ls__model_forward(m, ls_from(LS_I32, LS_DIMS(1, 128), text), false);
         assert_int_equal(ls_dim(c, 1), 50);
-        const float *la = ls_map(a), *lb = ls_map(b), *lc = ls_map(c);
+        const float *la = ls_data(a), *lb = ls_data(b), *lc = ls_data(c);
         double past = 0, future = 0, shorter = 0;
         for (int i = 0; i < 128 * 256; i++) {
             double d = fabs((double)la[i] - (double)lb[i]);

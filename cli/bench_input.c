@@ -1,0 +1,179 @@
+/*
+ * `lockstep bench input`: how fast TFRecord files of tf.train.Example are read, in records a second.
+ *
+ *     raw      records, checksums verified, in batches of 64 that the caller owns
+ *     parsed   shuffled (a buffer of 10,000), batched by 64, parsed, the image's bytes as f32
+ *              from 0 to 1, two batches ahead
+ *
+ * Both go through all files several times; the best of these counts, as in the peer that it is compared
+ * with (bench/peers/tf_data.py). How many records there are, and that every pass sees as many, is
+ * checked.
+ */
+#include <lockstep.h>
+#include <lockstep/records.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "cli.h"
+
+enum { BATCH = 64, BUFFER = 10000, MOST_PATTERNS = 64 };
+
+typedef struct input {
+    char *list; /* that patterns point into */
+    const char *patterns[MOST_PATTERNS];
+    int n_patterns;
+    const char *image, *label; /* keys of features */
+    int parallel, rounds;
+} input;
+
+/* ---- the two pipelines ------------------------------------------------------------------------ */
+
+static ls_dataset *records(const input *in)
+{
+    return ls_tfrecords(ls_files(in->n_patterns, in->patterns), NULL);
+}
+
+static ls_dataset *raw(const input *in)
+{
+    return ls_prefetch(ls_batch_full(records(in), BATCH), 4);
+}
+
+static ls_value *parse(ls_value *batch, void *user)
+{
+    const input *in = user;
+    const ls_feature features[] = { { .key = in->image, .dtype = LS_BYTES },
+                                    { .key = in->label, .dtype = LS_I64 } };
+    ls_value *e = ls_parse_examples(ls_leaf_tensor(batch), 2, features);
+    ls_tensor *bytes = ls_leaf_tensor(ls_get(e, in->image));
+    ls_tensor *pixels = ls_cast(ls_decode_raw(bytes, LS_U8, LS_DIMS(-1)), LS_F32);
+    ls_tensor *image = ls_div(pixels, ls_scalar(LS_F32, 255));
+    return ls_tensors(2, (ls_tensor *[]){ image, ls_leaf_tensor(ls_get(e, in->label)) });
+}
+
+static ls_dataset *parsed(const input *in)
+{
+    ls_dataset *d = ls_batch_full(ls_shuffle(records(in), BUFFER, 1), BATCH);
+    d = ls_map(d, LS_MAP(.fn = parse, .user = (void *)in, .parallel = in->parallel));
+    return ls_prefetch(d, 2);
+}
+
+/* ---- timing ------------------------------------------------------------------------------------- */
+
+/* Rows of all elements; negative: an error is pending. */
+static int64_t count_rows(ls_dataset *d)
+{
+    int64_t rows = 0;
+    LS_FOR_EACH(element, d)
+    {
+        ls_tensor *first =
+            ls_kind_of(element) == LS_LEAF ? ls_leaf_tensor(element) : ls_item(element, 0);
+        rows += ls_dim(first, 0);
+    }
+    return ls_error_pending() ? -1 : rows;
+}
+
+/* Records a second of the best round. False: an error is pending, or `*rows` says that rounds differ. */
+static bool time_rounds(const input *in, ls_dataset *(*make)(const input *), double *best,
+                        int64_t *rows)
+{
+    *rows = 0;
+    for (int round = 0; round < in->rounds; round++) {
+        int64_t n = -1;
+        double start = bench_now();
+        LS_FRAME
+            n = count_rows(make(in));
+        double rate = (double)n / (bench_now() - start);
+        if (n < 0)
+            return false;
+        if (round > 0 && n != *rows) {
+            *rows = -1;
+            return false;
+        }
+        *rows = n;
+        *best = rate > *best ? rate : *best;
+    }
+    return true;
+}
+
+static int run(const cli *c, const input *in)
+{
+    double rates[2] = { 0 };
+    int64_t rows[2] = { 0 };
+    if (!time_rounds(in, raw, &rates[0], &rows[0]) || !time_rounds(in, parsed, &rates[1], &rows[1]))
+        return ls_error_pending()
+                   ? cli_failed(c)
+                   : cli_error(c, EXIT_FAILED, LS_CORRUPT, "do not write them meanwhile",
+                               "the files change while they are read");
+    if (c->json) {
+        json j = json_open(stdout);
+        json_text(&j, "bench", "input");
+        json_number(&j, "raw_records_per_second", rates[0]);
+        json_number(&j, "parsed_records_per_second", rates[1]);
+        json_whole(&j, "records", rows[0]);
+        json_close(&j);
+    } else {
+        printf("%lld records\n", (long long)rows[0]);
+        printf("raw     %12.0f records/s\n", rates[0]);
+        printf("parsed  %12.0f records/s\n", rates[1]);
+    }
+    return cli_done(c);
+}
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+/* Names and globs with commas between them. */
+static bool read_patterns(const char *text, void *to)
+{
+    input *in = to;
+    free(in->list);
+    char *rest = in->list = strdup(text);
+    in->n_patterns = 0;
+    for (char *name; (name = strsep(&rest, ","));) {
+        if (!name[0] || in->n_patterns == MOST_PATTERNS)
+            return false;
+        in->patterns[in->n_patterns++] = name;
+    }
+    return in->n_patterns > 0;
+}
+
+static bool read_key(const char *text, void *to)
+{
+    *(const char **)to = text;
+    return text[0] != 0;
+}
+
+static bool read_count(const char *text, void *to)
+{
+    int64_t n;
+    if (!cli_whole(text, 1, 1024, &n))
+        return false;
+    *(int *)to = (int)n;
+    return true;
+}
+
+int cmd_bench_input(int argc, char **argv)
+{
+    const cli c = { .name = "lockstep bench input", .json = cli_wants_json(argc, argv) };
+    input in = { .image = "image", .label = "label", .parallel = 2, .rounds = 3 };
+    const cli_option options[] = {
+        { "--data", "FILES", "TFRecord files or globs, with commas", "up to 64 names of files",
+          read_patterns, &in },
+        { "--image", "KEY", "the feature with an image's bytes (image)", "a key", read_key,
+          &in.image },
+        { "--label", "KEY", "the feature with its number (label)", "a key", read_key, &in.label },
+        { "--parallel", "N", "batches parsed at once (2)", "a whole number from 1 to 1024",
+          read_count, &in.parallel },
+        { "--rounds", "N", "times through all files (3)", "a whole number from 1 to 1024",
+          read_count, &in.rounds },
+    };
+    int status;
+    if (cli_read_options(&c, "Times how fast TFRecord files of tf.train.Example are read.",
+                         sizeof options / sizeof options[0], options, argc, argv, &status))
+        status = in.n_patterns > 0
+                     ? run(&c, &in)
+                     : cli_error(&c, EXIT_USAGE, LS_INVALID, "--data 'train-*.tfrecord'",
+                                 "there are no files to read");
+    free(in.list);
+    return status;
+}

@@ -1,0 +1,9 @@
+/* Fuzz target: bytes that say they are an idx file, plain or gzip. */
+#include "file_fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    LS_FRAME
+        check_tensor(ls_read_idx(file_of(data, size)));
+    return 0;
+}

@@ -1,0 +1,130 @@
+/*
+ * ls_batch: what it loses when it fails, and what it does not; sizes that no memory has.
+ */
+#include "data/stage_test.h"
+
+static ls_dataset *shapes(int count, const int64_t *sizes)
+{
+    ls_dataset *d = NULL;
+    for (int i = 0; i < count; i++) {
+        ls_dataset *one = ls_once(ls_leaf(ls_full(LS_I64, LS_DIMS(sizes[i]), i)));
+        d = d ? ls_concatenate(d, one) : one;
+    }
+    return d;
+}
+
+static void stacked_in_order(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n < 700; n = 3 * n + 1)
+        for (int64_t batch = 1; batch < 700; batch = 3 * batch + 1)
+            for (int full = 0; full < 2; full++)
+                LS_FRAME {
+                    ls_dataset *d = WATCH(.count = n);
+                    int64_t at = 0;
+                    LS_FOR_EACH(v, full ? ls_batch_full(d, batch) : ls_batch(d, batch))
+                    {
+                        ls_tensor *t = ls_leaf_tensor(v);
+                        const int64_t *x = ls_data(t), rows = ls_dim(t, 0);
+                        assert_true(rows == batch || (!full && rows == n - at));
+                        for (int64_t i = 0; i < rows; i++)
+                            assert_int_equal(x[i], at++);
+                    }
+                    assert_int_equal(ls_error(), LS_OK);
+                    assert_int_equal(at, full ? n - n % batch : n);
+                }
+}
+
+/* The element that fails a batch takes those before it along; those behind it are there, also when they
+ * came in one chunk (as they do from a shuffle that has all). */
+static void shapes_that_differ(void **state)
+{
+    (void)state;
+    enum { N = 12, BATCH = 4 };
+    for (uint64_t seed = 0; seed < 20; seed++)
+        LS_FRAME {
+            const int64_t sizes[N] = { 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1 };
+            ls_dataset *d = ls_shuffle_once(shapes(N, sizes), N + 1, seed);
+            int64_t order[N], got[N], want[N];
+            int n = 0, rows = 0, first = 0;
+            assert_int_equal(run(d, N, order), N);
+            for (int i = 0; i < N; i++) { /* the first of each batch */
+                first = rows++ ? first : i;
+                if (sizes[order[i]] != sizes[order[first]])
+                    rows = 0;
+                if (rows == BATCH || (rows > 0 && i == N - 1)) {
+                    want[n++] = order[first];
+                    rows = 0;
+                }
+            }
+            assert_int_equal(run(ls_batch(d, BATCH), N, got), n);
+            assert_memory_equal(got, want, (size_t)n * sizeof *got);
+        }
+}
+
+static void errors_name_the_element(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_iterator *it = ls_iterate(ls_batch(shapes(3, (int64_t[]){ 1, 1, 2 }), 4));
+        ls_value *v;
+        assert_int_equal(ls_next(it, &v), LS_SHAPE);
+        assert_string_equal(ls_error_text(), "ls_batch: leaf 0 of element 2 of a batch is i64[2], "
+                                             "those before are i64[1]");
+        failed(LS_SHAPE);
+        assert_int_equal(ls_next(it, &v), LS_END);
+        ls_iterator_free(it);
+    }
+}
+
+static ls_dataset *failing_batches(uint64_t seed)
+{
+    int64_t sizes[20];
+    for (int i = 0; i < 20; i++)
+        sizes[i] = i % 7 == 3 ? 2 : 1;
+    ls_dataset *d = shapes(20, sizes);
+    d = seed & 1 ? ls_shuffle(d, 30, seed) : d;
+    d = ls_batch(d, 3);
+    return seed & 2 ? ls_shuffle(d, 3, seed) : d;
+}
+
+static void positions_among_failures(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 8; seed++)
+        assert_true(check_positions(failing_batches, seed, 0) >= 2);
+}
+
+/* More rows than could ever be: nothing is written where there is no memory. */
+static void far_too_large(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "a", "b" };
+    static const int64_t sizes[] = { (int64_t)1 << 56, (int64_t)1 << 59, (int64_t)1 << 60,
+                                     INT64_MAX };
+    LS_FRAME {
+        ls_dataset *texts =
+            ls_slices(ls_leaf(ls_from_strings(LS_DIMS(2), (const void *const *)words, NULL)));
+        for (int i = 0; i < 4; i++)
+            for (int numbers = 0; numbers < 2; numbers++) {
+                ls_iterator *it =
+                    ls_iterate(ls_batch(numbers ? ls_range(0, 2, 1) : texts, sizes[i]));
+                ls_value *v;
+                assert_int_equal(ls_next(it, &v), LS_NO_MEMORY);
+                failed(LS_NO_MEMORY);
+                ls_iterator_free(it);
+            }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(stacked_in_order, clean),
+        cmocka_unit_test_setup(shapes_that_differ, clean),
+        cmocka_unit_test_setup(errors_name_the_element, clean),
+        cmocka_unit_test_setup(positions_among_failures, clean),
+        cmocka_unit_test_setup(far_too_large, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

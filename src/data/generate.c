@@ -1,0 +1,341 @@
+/*
+ * ls_generate: elements that a program makes. Words: [how many were given].
+ *
+ * What a generator's state was at a count only the program can tell, and only then: so it is asked
+ * after every element, and what it said is kept until no position before it will be asked for.
+ * At count 0 there is nothing to tell: the state is what `open` makes.
+ *
+ * A failure behind elements of the same pull waits for the next one.
+ */
+#include <stdlib.h>
+
+#include "data/callback.h"
+#include "data/iterator.h"
+#include "data/marks.h"
+#include "data/nest.h"
+#include "tensor/tensor.h"
+#include "tensor/value.h"
+
+enum { MOST_AT_ONCE = 64 };
+
+typedef struct generate_options {
+    ls_generator g; /* without its spec, which is the dataset's type */
+} generate_options;
+
+typedef struct generate_state {
+    void *state; /* the program's */
+    bool opened, ended;
+    int64_t count;
+    ls_value *structure;      /* kept: of the elements, when the type does not tell */
+    ls__marks marks;          /* what `save` said */
+    ls__error_record unsaved; /* why it said nothing, the last time */
+    ls__error_record waiting; /* for the next pull */
+} generate_state;
+
+/* ---- an element ------------------------------------------------------------------------------- */
+
+/* The first element shows the structure of all, if nobody has told it. */
+static ls_status know_structure(generate_state *s, const ls_value *value)
+{
+    if (s->structure)
+        return ls_same_structure(s->structure, value);
+    s->structure = ls__nest_keep(value);
+    return s->structure ? LS_OK : ls_error_pending();
+}
+
+static ls_status check_type(const ls__it *it, ls__chunk *out, const ls_value *value)
+{
+    const ls__spec *specs[256];
+    for (int k = 0; k < out->leaves; k++)
+        specs[k] = &ls__chunk_datum(out, out->n - 1, k)->spec;
+    ls_status st = ls__type_check("what next gave", it->dataset->type, value, out->leaves, specs);
+    if (!st)
+        return LS_OK;
+    out->n--;
+    for (int k = 0; k < out->leaves; k++)
+        ls__datum_drop(ls__chunk_datum(out, out->n, k));
+    return st;
+}
+
+static ls_status put(ls__it *it, int most, ls__chunk *out, const ls_value *value)
+{
+    generate_state *s = it->state;
+    const ls_value *known = ls__type_structure(it->dataset->type);
+    ls_status st = ls__check_value("what next gave", value);
+    if (!st)
+        st = known ? ls_same_structure(known, value) : know_structure(s, value);
+    if (!st && out->n == 0)
+        st = ls__chunk_room(out, most, ls_leaf_count(value), 1);
+    if (st)
+        return st;
+    out->structure = known ? known : s->structure;
+    st = ls__chunk_put(out, value);
+    if (!st)
+        st = check_type(it, out, value);
+    if (!st)
+        *ls__chunk_after(out, out->n - 1) = ++s->count;
+    return st;
+}
+
+/* LS_END is no failure, unless an error was left behind. */
+static ls_status next(ls__it *it, int most, ls__chunk *out)
+{
+    generate_state *s = it->state;
+    const ls_generator *g = &((const generate_options *)it->dataset->options)->g;
+    const int64_t number = s->count;
+    ls__callback call;
+    ls_status st = ls__callback_open(&call, it, number);
+    if (st)
+        return st;
+    ls_value *value = NULL;
+    st = g->next(s->state, &value);
+    const bool end = st == LS_END;
+    if (!st && !value)
+        st = ls_error_pending() ? ls_error_pending()
+                                : ls__fail(LS_INVALID, "next gave LS_OK and no value");
+    if (!st && !ls_error_pending())
+        st = put(it, most, out, value);
+    st = ls__callback_close(&call, end ? LS_OK : st, "ls_generate", number);
+    if (st && s->count > number) { /* it left an error behind: the element does not count */
+        s->count = number;
+        out->n--;
+        for (int k = 0; k < out->leaves; k++)
+            ls__datum_drop(ls__chunk_datum(out, out->n, k));
+    }
+    return st ? st : end ? LS_END : LS_OK;
+}
+
+/* ---- its position ------------------------------------------------------------------------------ */
+
+static ls_status ask(ls__it *it, const ls_generator *g)
+{
+    generate_state *s = it->state;
+    ls__callback call;
+    ls_status st = ls__callback_open(&call, it, s->count);
+    if (st)
+        return st;
+    const ls_tensor *t = g->save(s->state);
+    if (!t)
+        st = ls__callback_failed();
+    else if (ls__check_tensor("what save gave", "it", t))
+        st = ls_error_pending();
+    else if (t->spec.dtype != LS_U8 || t->sparse_rows)
+        st = ls__fail(LS_SHAPE, "save gave %s, wants bytes: u8", ls_describe(t));
+    else
+        st = ls__marks_add(&s->marks, s->count, ls__data(t), ls__spec_bytes(&t->spec));
+    return ls__callback_close(&call, st, "ls_generate, save", s->count);
+}
+
+/* That it cannot be saved does not lose the element: whoever wants to save it is told. */
+static void mark(ls__it *it)
+{
+    generate_state *s = it->state;
+    const ls_generator *g = &((const generate_options *)it->dataset->options)->g;
+    if (!g->save)
+        return;
+    const size_t before = s->marks.bytes;
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ask(it, g);
+    if (ls_error_pending())
+        ls__error_take(&s->unsaved);
+    ls__error_put(&scope.outer);
+    ls__it_holds(it, (int64_t)(s->marks.bytes - before));
+}
+
+static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
+{
+    generate_state *s = it->state;
+    const generate_options *o = it->dataset->options;
+    if (!o->g.save)
+        return ls__hint(ls__fail(LS_UNSUPPORTED,
+                                 "ls_position: a generator without save and load cannot be saved"),
+                        "give ls_generate .save and .load");
+    const ls__mark *m = ls__marks_find(&s->marks, words[0]);
+    if (words[0] > 0 && (!m || m->at != words[0])) {
+        ls__error_put(&s->unsaved);
+        return s->unsaved.status
+                   ? s->unsaved.status
+                   : ls__fail(LS_STATE, "ls_generate: nothing is known of element %lld",
+                              (long long)words[0]);
+    }
+    ls__put_int(to, words[0]);
+    if (words[0] > 0)
+        ls__put_bytes(to, m->data, m->bytes);
+    return LS_OK;
+}
+
+static ls_status load_state(ls__it *it, const void *data, size_t bytes)
+{
+    generate_state *s = it->state;
+    const generate_options *o = it->dataset->options;
+    ls__callback call;
+    ls_status st = ls__callback_open(&call, it, s->count);
+    if (st)
+        return st;
+    int64_t size = (int64_t)bytes;
+    const ls_tensor *saved = ls_from(LS_U8, 1, &size, data);
+    st = saved ? o->g.load(s->state, saved) : ls_error_pending();
+    return ls__callback_close(&call, st, "ls_generate, load", s->count);
+}
+
+static ls_status load(ls__it *it, ls__bytes_in *from)
+{
+    generate_state *s = it->state;
+    const generate_options *o = it->dataset->options;
+    const void *data;
+    size_t bytes;
+    ls_status st = ls__get_int(from, 0, INT64_MAX, &s->count);
+    if (st || s->count == 0)
+        return st;
+    if (!o->g.load)
+        return ls__hint(ls__fail(LS_UNSUPPORTED, "ls_seek: a generator without load"),
+                        "give ls_generate the .save and .load that the position was saved with");
+    st = ls__get_bytes(from, &data, &bytes);
+    if (!st)
+        st = load_state(it, data, bytes);
+    if (!st)
+        st = ls__marks_add(&s->marks, s->count, data, bytes);
+    if (!st)
+        ls__it_holds(it, (int64_t)s->marks.bytes);
+    return st;
+}
+
+static void release(ls__it *it, const int64_t *words)
+{
+    generate_state *s = it->state;
+    const size_t before = s->marks.bytes;
+    ls__marks_release(&s->marks, words[0]);
+    ls__it_holds(it, -(int64_t)(before - s->marks.bytes));
+}
+
+static void words_now(ls__it *it, int64_t *words)
+{
+    words[0] = ((generate_state *)it->state)->count;
+}
+
+/* ---- the stage ---------------------------------------------------------------------------------- */
+
+static ls_status open(ls__it *it)
+{
+    generate_state *s = it->state;
+    const ls_generator *g = &((const generate_options *)it->dataset->options)->g;
+    it->words = 1;
+    s->state = g->user;
+    s->opened = true;
+    if (!g->open)
+        return LS_OK;
+    s->opened = false;
+    ls__callback call;
+    ls_status st = ls__callback_open(&call, it, 0);
+    if (st)
+        return st;
+    s->state = g->open(g->user, (int64_t)it->how.iteration);
+    s->opened = s->state != NULL;
+    if (!s->state)
+        st = ls__callback_failed();
+    return ls__callback_close(&call, st, "ls_generate, open", 0);
+}
+
+static void close(ls__it *it)
+{
+    generate_state *s = it->state;
+    const ls_generator *g = &((const generate_options *)it->dataset->options)->g;
+    ls__callback call;
+    if (s->opened && g->close) {
+        bool around = ls__callback_open(&call, it, s->count) == LS_OK;
+        g->close(s->state);
+        if (around)
+            ls__callback_close(&call, LS_OK, "ls_generate, close", s->count);
+    }
+    ls__it_holds(it, -(int64_t)s->marks.bytes);
+    ls__marks_clear(&s->marks);
+    ls_value_drop(s->structure);
+}
+
+static ls_status give_waiting(generate_state *s)
+{
+    ls_status st = s->waiting.status;
+    ls__error_put(&s->waiting);
+    s->waiting.status = LS_OK;
+    return st;
+}
+
+static ls_status pull(ls__it *it, int most, ls__chunk *out)
+{
+    generate_state *s = it->state;
+    if (s->waiting.status)
+        return give_waiting(s);
+    if (s->ended)
+        return LS_END;
+    most = most < MOST_AT_ONCE ? most : MOST_AT_ONCE;
+    ls__error_scope scope; /* an error of before is not this one's */
+    ls__error_scope_open(&scope);
+    ls_status st = LS_OK;
+    do {
+        st = next(it, most, out);
+        if (!st)
+            mark(it);
+    } while (!st && out->n < most);
+    s->ended = st == LS_END;
+    if (st && !s->ended)
+        ls__error_take(&s->waiting);
+    ls__error_put(&scope.outer);
+    if (out->n > 0)
+        return LS_OK;
+    return s->waiting.status ? give_waiting(s) : st;
+}
+
+static const ls__stage generate_stage = { .name = "generate",
+                                          .state_bytes = sizeof(generate_state),
+                                          .open = open,
+                                          .close = close,
+                                          .pull = pull,
+                                          .words_now = words_now,
+                                          .save = save,
+                                          .load = load,
+                                          .release = release };
+
+/* ---- making -------------------------------------------------------------------------------------- */
+
+void ls_generator_init(ls_generator *options)
+{
+    if (options)
+        *options = (ls_generator){ .size = sizeof *options };
+}
+
+static ls_status check_options(const ls_generator *o)
+{
+    if (!o)
+        return ls__fail(LS_INVALID, "ls_generate: the options are NULL");
+    if (o->size != sizeof *o)
+        return ls__hint(ls__fail(LS_INVALID, "ls_generate: options of %zu bytes, wants %zu",
+                                 o->size, sizeof *o),
+                        "fill options with LS_GENERATOR(...), or with ls_generator_init first");
+    if (!o->next)
+        return ls__fail(LS_INVALID, "ls_generate: next is NULL");
+    if (!o->save != !o->load)
+        return ls__hint(ls__fail(LS_INVALID, "ls_generate: %s without %s",
+                                 o->save ? "save" : "load", o->save ? "load" : "save"),
+                        "give both, or none");
+    return LS_OK;
+}
+
+ls_dataset *ls_generate(const ls_generator *options)
+{
+    if (check_options(options))
+        return NULL;
+    ls__dataset_draft draft = { .stage = &generate_stage, .cardinality = LS_UNKNOWN };
+    if (!options->spec)
+        draft.type = ls__type_unknown();
+    else if (ls__type_parse("ls_generate", options->spec, &draft.type))
+        return NULL;
+    generate_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
+    if (!o) {
+        ls__type_unref(draft.type);
+        return NULL;
+    }
+    o->g = *options;
+    o->g.spec = NULL; /* it may go */
+    return ls__dataset_new(&draft, "generate");
+}

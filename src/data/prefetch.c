@@ -1,0 +1,121 @@
+/*
+ * ls_prefetch: one thread pulls the input up to n elements ahead. Words: those of the input, so that
+ * it does not matter for a position whether, or how far, somebody ran ahead.
+ */
+#include "data/ahead.h"
+
+/* Elements a pull, where elements are small and n is large: so many that locks cost nothing beside
+ * them, so few that the first is not late. */
+enum { MOST_AT_ONCE = 32 };
+
+typedef struct prefetch_options {
+    int64_t n;
+} prefetch_options;
+
+typedef struct prefetch_state {
+    ls__it *input;
+    ls__ahead *ahead;
+} prefetch_state;
+
+static ls_status take(ls__it *it, int most, ls__turn *turn)
+{
+    prefetch_state *s = it->state;
+    ls_status st = ls__it_pull(s->input, most, &turn->out);
+    if (!st)
+        st = ls__chunk_own(&turn->out);
+    if (st)
+        ls__it_words(s->input, turn->after);
+    return st;
+}
+
+/* ---- the stage ------------------------------------------------------------------------------ */
+
+static ls_status open(ls__it *it)
+{
+    prefetch_state *s = it->state;
+    const prefetch_options *o = it->dataset->options;
+    const ls__ahead_plan plan = { .threads = o->n > 0,
+                                  .room = o->n,
+                                  .at_once = MOST_AT_ONCE,
+                                  .name = "ls_prefetch",
+                                  .take = take };
+    ls_status st = ls__it_open_input(it, 0, &s->input);
+    return st ? st : ls__ahead_open(it, s->input, &plan, &s->ahead);
+}
+
+static void close(ls__it *it)
+{
+    prefetch_state *s = it->state;
+    ls__ahead_close(s->ahead);
+    ls__it_close(s->input);
+}
+
+static ls_status pull(ls__it *it, int most, ls__chunk *out)
+{
+    prefetch_state *s = it->state;
+    return ls__ahead_goes(s->ahead) ? ls__ahead_pull(s->ahead, most, out)
+                                    : ls__it_pull(s->input, most, out);
+}
+
+static void words_now(ls__it *it, int64_t *words)
+{
+    prefetch_state *s = it->state;
+    if (!ls__ahead_words(s->ahead, words))
+        ls__it_words(s->input, words);
+}
+
+static ls_status go(ls__it *it, const int64_t *words)
+{
+    prefetch_state *s = it->state;
+    ls__ahead_flush(s->ahead);
+    return ls__it_go(s->input, words);
+}
+
+static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
+{
+    prefetch_state *s = it->state;
+    ls_status st = ls__ahead_enter(s->ahead);
+    if (st)
+        return st;
+    st = ls__it_save(s->input, words, to);
+    ls__ahead_leave(s->ahead);
+    return st;
+}
+
+static ls_status load(ls__it *it, ls__bytes_in *from)
+{
+    prefetch_state *s = it->state;
+    ls__ahead_flush(s->ahead);
+    return ls__it_load(s->input, from);
+}
+
+static void release(ls__it *it, const int64_t *words)
+{
+    ls__ahead_release(((prefetch_state *)it->state)->ahead, words);
+}
+
+static const ls__stage prefetch_stage = { .name = "prefetch",
+                                          .state_bytes = sizeof(prefetch_state),
+                                          .open = open,
+                                          .close = close,
+                                          .pull = pull,
+                                          .words_now = words_now,
+                                          .go = go,
+                                          .save = save,
+                                          .load = load,
+                                          .release = release };
+
+ls_dataset *ls_prefetch(ls_dataset *d, int64_t n)
+{
+    if (ls__check_dataset("ls_prefetch", d) || ls__check_number("ls_prefetch", "n", n, 0))
+        return NULL;
+    ls__dataset_draft draft = {
+        .stage = &prefetch_stage, .n_inputs = 1, .inputs = &d, .cardinality = d->cardinality
+    };
+    prefetch_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
+    if (!o)
+        return NULL;
+    o->n = n;
+    draft.type = ls__type_ref(d->type);
+    return ls__dataset_new(&draft, "prefetch"); /* n changes no element and no position */
+}

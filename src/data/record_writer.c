@@ -1,0 +1,82 @@
+/*
+ * Writing TFRecord files: the frame of framing_tfrecord.c around what is given.
+ */
+#include <lockstep/records.h>
+
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "data/compression.h"
+#include "data/crc32c.h"
+#include "os/writer.h"
+
+struct ls_record_writer {
+    ls__writer *file;
+};
+
+ls_record_writer *ls_record_writer_open(const char *path, ls_compression compression)
+{
+    const char *who = "ls_record_writer_open";
+    ls__compression kind;
+    if (!path)
+        ls__fail(LS_INVALID, "%s: the path is NULL", who);
+    if (!path || ls__compression_of(who, compression, &kind))
+        return NULL;
+    ls_record_writer *w = calloc(1, sizeof *w);
+    if (!w) {
+        ls__fail_memory(who, sizeof *w);
+        return NULL;
+    }
+    if (ls__writer_open(path, kind, &w->file)) {
+        free(w);
+        return NULL;
+    }
+    return w;
+}
+
+static ls_status check(const char *who, const ls_record_writer *w)
+{
+    if (w)
+        return LS_OK;
+    return ls_error_pending() ? ls_error_pending()
+                              : ls__fail(LS_INVALID, "%s: the writer is NULL", who);
+}
+
+static void put_number(unsigned char *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(value >> (8 * i));
+}
+
+ls_status ls_record_write(ls_record_writer *w, const void *data, size_t bytes)
+{
+    unsigned char head[12], tail[4];
+    ls_status st = check("ls_record_write", w);
+    if (!st && !data && bytes > 0)
+        st = ls__fail(LS_INVALID, "ls_record_write: the data is NULL, and %zu bytes of it", bytes);
+    if (st)
+        return st;
+    put_number(head, bytes, 8);
+    put_number(head + 8, ls__crc32c_masked(ls__crc32c(0, head, 8)), 4);
+    put_number(tail, ls__crc32c_masked(ls__crc32c(0, data, bytes)), 4);
+    st = ls__writer_put(w->file, head, sizeof head);
+    if (!st && bytes > 0)
+        st = ls__writer_put(w->file, data, bytes);
+    return st ? st : ls__writer_put(w->file, tail, sizeof tail);
+}
+
+ls_status ls_record_writer_close(ls_record_writer *w)
+{
+    if (!w)
+        return ls_error_pending();
+    ls_status st = ls__writer_close(w->file);
+    free(w);
+    return st;
+}
+
+void ls_record_writer_discard(ls_record_writer *w)
+{
+    if (w)
+        ls__writer_discard(w->file);
+    free(w);
+}

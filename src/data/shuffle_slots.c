@@ -1,0 +1,260 @@
+/*
+ * The buffer of a shuffle, and the notes of what was done with it. Invariant: data and origin of a slot
+ * that is not the hole belong to one element; the notes of events first_noted .. events are there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/shuffle.h"
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static size_t slot_bytes(const ls__shuffle *s)
+{
+    return (size_t)s->leaves * sizeof *s->data + (size_t)(1 + s->origin_words) * sizeof *s->origin;
+}
+
+/* Grows with what there is to hold: a buffer may be given far too large. */
+ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, int64_t slots)
+{
+    if (slots <= s->room || s->leaves < 0)
+        return LS_OK;
+    int64_t room = slots + s->room + 64;
+    room = room < o->buffer ? room : o->buffer;
+    const size_t element = (size_t)s->leaves * sizeof *s->data;
+    const size_t data = (size_t)room * element;
+    const size_t origin = (size_t)room * (size_t)(1 + s->origin_words) * sizeof *s->origin;
+    char *more = realloc(s->data, data + 1);
+    if (more)
+        s->data = (ls__datum *)(void *)more;
+    int64_t *further = more ? realloc(s->origin, origin) : NULL;
+    if (!further)
+        return ls__fail_memory("the buffer of ls_shuffle", data + origin);
+    const size_t had = (size_t)s->room * (size_t)(1 + s->origin_words);
+    memset(more + (size_t)s->room * element, 0, data - (size_t)s->room * element);
+    memset(further + had, 0, origin - had * sizeof *further);
+    s->origin = further;
+    s->bytes += (room - s->room) * (int64_t)slot_bytes(s);
+    s->room = room;
+    return LS_OK;
+}
+
+int64_t ls__shuffle_bytes(const ls__datum *element, int leaves)
+{
+    enum { HEADER = 64 }; /* of a storage */
+    int64_t bytes = 0;
+    for (int k = 0; k < leaves; k++)
+        if (element[k].hold == LS__OWNED)
+            bytes += HEADER + (int64_t)(element[k].owner->release
+                                            ? element[k].bytes
+                                            : ls__storage_capacity(element[k].owner));
+    return bytes;
+}
+
+void ls__shuffle_empty(ls__shuffle *s)
+{
+    for (int64_t i = 0; i < s->filled && i < s->room; i++) {
+        ls__datum *element = &s->data[i * s->leaves];
+        if (i == s->hole)
+            continue;
+        s->bytes -= ls__shuffle_bytes(element, s->leaves);
+        for (int k = 0; k < s->leaves; k++)
+            ls__datum_drop(&element[k]);
+    }
+    for (; s->next < s->ahead.n; s->next++)
+        s->bytes -= ls__shuffle_bytes(ls__chunk_datum(&s->ahead, s->next, 0), s->ahead.leaves);
+    ls__chunk_clear(&s->ahead);
+    s->next = 0;
+    s->filled = 0;
+    s->hole = -1;
+}
+
+/* Once a pull: the count is shared with other threads. */
+void ls__shuffle_declare(ls__it *it)
+{
+    ls__shuffle *s = it->state;
+    if (s->bytes != s->declared)
+        ls__it_holds(it, s->bytes - s->declared);
+    s->declared = s->bytes;
+}
+
+/* ---- elements --------------------------------------------------------------------------------- */
+
+/* The next element is behind what failed: no neighbour of the last, where neighbours matter. */
+static ls_status lose(ls__shuffle *s, ls_status st)
+{
+    s->pulled += s->input->light;
+    s->failures++;
+    ls__chunk_clear(&s->ahead);
+    ls__it_words(s->input, s->before);
+    return st;
+}
+
+static ls_status own_ahead(ls__shuffle *s)
+{
+    ls_status st = LS_OK;
+    for (int i = 0; i < s->ahead.n * s->leaves && !st; i++)
+        st = ls__datum_own(&s->ahead.data[i]);
+    for (int i = 0; i < s->ahead.n && !st; i++)
+        s->bytes += ls__shuffle_bytes(ls__chunk_datum(&s->ahead, i, 0), s->leaves);
+    return st;
+}
+
+/* When memory runs out half-way, elements stay borrowed, and the next call goes on. */
+ls_status ls__shuffle_pull_ahead(ls__it *it, int most)
+{
+    ls__shuffle *s = it->state;
+    ls_status st = LS_OK;
+    if (!s->input->light)
+        st = ls__shuffle_mark_start(it);
+    if (st)
+        return st;
+    if (s->next == s->ahead.n && !s->ended) {
+        ls__chunk_clear(&s->ahead);
+        s->next = 0;
+        st = ls__it_pull(s->input, most, &s->ahead);
+        s->ended = st == LS_END;
+        s->borrowed = !st;
+    }
+    if (st)
+        return s->ended ? LS_OK : lose(s, st);
+    if (!s->borrowed)
+        return LS_OK;
+    if (s->leaves < 0)
+        s->leaves = s->ahead.leaves;
+    s->structure = s->ahead.structure;
+    if (s->leaves != s->ahead.leaves)
+        return lose(s, ls__fail(LS_SHAPE, "ls_shuffle: an element of %d leaves after those of %d",
+                                s->ahead.leaves, s->leaves));
+    if (!s->input->light)
+        st = ls__shuffle_mark_ahead(it);
+    if (!st)
+        st = own_ahead(s);
+    s->borrowed = st != LS_OK;
+    if (!st)
+        s->failures = 0;
+    return st;
+}
+
+static int64_t *origin_of(const ls__shuffle *s, int64_t slot)
+{
+    return &s->origin[slot * (1 + s->origin_words)];
+}
+
+void ls__shuffle_fill(ls__shuffle *s, int64_t slot)
+{
+    int64_t *origin = origin_of(s, slot);
+    for (int k = 0; k < s->leaves; k++)
+        ls__datum_give(&s->data[slot * s->leaves + k], ls__chunk_datum(&s->ahead, s->next, k));
+    origin[0] = s->pulled++;
+    memcpy(origin + 1, s->before, (size_t)s->origin_words * sizeof *origin);
+    memcpy(s->before, ls__chunk_after(&s->ahead, s->next),
+           (size_t)s->input->words * sizeof *s->before);
+    s->next++;
+}
+
+void ls__shuffle_pass_over(ls__shuffle *s)
+{
+    ls__datum *element = ls__chunk_datum(&s->ahead, s->next, 0);
+    s->bytes -= ls__shuffle_bytes(element, s->leaves);
+    for (int k = 0; k < s->leaves; k++)
+        ls__datum_drop(&element[k]);
+    s->pulled++;
+    memcpy(s->before, ls__chunk_after(&s->ahead, s->next),
+           (size_t)s->input->words * sizeof *s->before);
+    s->next++;
+}
+
+void ls__shuffle_close_hole(ls__shuffle *s)
+{
+    const int64_t last = --s->filled;
+    if (s->hole == last)
+        return;
+    for (int k = 0; k < s->leaves; k++)
+        ls__datum_give(&s->data[s->hole * s->leaves + k], &s->data[last * s->leaves + k]);
+    memcpy(origin_of(s, s->hole), origin_of(s, last),
+           (size_t)(1 + s->origin_words) * sizeof *s->origin);
+}
+
+/* ---- notes: event, draws, filled, hole, pulled, failures; number, words before; words of the input */
+
+enum { HEAD = 6 };
+
+static size_t note_words(const ls__shuffle *s)
+{
+    return HEAD + 1 + 2 * (size_t)s->origin_words;
+}
+
+ls_status ls__shuffle_make_notes_room(ls__shuffle *s, int events)
+{
+    const size_t each = note_words(s);
+    if (s->note_first > s->note_count) { /* more than half is forgotten */
+        memmove(s->notes, s->notes + s->note_first * each, s->note_count * each * sizeof *s->notes);
+        s->note_first = 0;
+    }
+    const size_t want = s->note_first + s->note_count + (size_t)events;
+    if (want <= s->note_room)
+        return LS_OK;
+    const size_t room = 2 * want + 64, bytes = room * each * sizeof *s->notes;
+    int64_t *more = realloc(s->notes, bytes);
+    if (!more)
+        return ls__fail_memory("the draws of ls_shuffle", bytes);
+    s->notes = more;
+    s->bytes += (int64_t)((room - s->note_room) * each * sizeof *s->notes);
+    s->note_room = room;
+    return LS_OK;
+}
+
+static void put_note(ls__shuffle *s, ls__shuffle_event event, const int64_t *origin)
+{
+    const size_t words = (size_t)s->origin_words;
+    int64_t *note = s->notes + (s->note_first + s->note_count++) * note_words(s);
+    note[0] = event;
+    note[1] = s->draws;
+    note[2] = s->filled;
+    note[3] = s->hole;
+    note[4] = s->pulled;
+    note[5] = s->failures;
+    if (origin)
+        memcpy(note + HEAD, origin, (1 + words) * sizeof *note);
+    memcpy(note + HEAD + 1 + words, s->before, words * sizeof *note);
+}
+
+void ls__shuffle_write_note(ls__shuffle *s, ls__shuffle_event event, const int64_t *origin)
+{
+    s->events++;
+    put_note(s, event, origin);
+}
+
+void ls__shuffle_begin_notes(ls__shuffle *s)
+{
+    s->note_first = s->note_count = 0;
+    s->first_noted = s->events;
+    put_note(s, LS__SHUFFLE_FAILED, NULL);
+}
+
+ls__shuffle_note ls__shuffle_read_note(const ls__shuffle *s, int64_t number)
+{
+    const int64_t *note =
+        s->notes + (s->note_first + (size_t)(number - s->first_noted)) * note_words(s);
+    return (ls__shuffle_note){ .event = note[0],
+                               .draws = note[1],
+                               .filled = note[2],
+                               .hole = note[3],
+                               .pulled = note[4],
+                               .failures = note[5],
+                               .origin = note + HEAD,
+                               .stand = note + HEAD + 1 + s->origin_words };
+}
+
+void ls__shuffle_forget_notes(ls__shuffle *s, int64_t before)
+{
+    if (before > s->events)
+        before = s->events;
+    if (before <= s->first_noted)
+        return;
+    const size_t gone = (size_t)(before - s->first_noted);
+    s->note_first += gone;
+    s->note_count -= gone;
+    s->first_noted = before;
+}

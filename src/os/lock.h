@@ -1,0 +1,36 @@
+/*
+ * A lock, and signals to wait for under it: what threads share is looked at and changed under the lock;
+ * who finds it not as he needs it waits for the signal that it has changed, and looks again.
+ *
+ *     ls__lock_take(&l);                          ls__lock_take(&l);
+ *     while (!ready)                              ready = true;
+ *         ls__signal_wait(&s, &l);                ls__signal_one(&s);
+ *     ls__lock_give(&l);                          ls__lock_give(&l);
+ *
+ * Waits for one event of a known thread are cheaper with event.h.
+ */
+#ifndef LS__OS_LOCK_H
+#define LS__OS_LOCK_H
+
+typedef struct ls__lock {
+    _Alignas(16) unsigned char space[64];
+} ls__lock;
+
+typedef struct ls__signal {
+    _Alignas(16) unsigned char space[64];
+} ls__signal;
+
+void ls__lock_init(ls__lock *lock);
+void ls__lock_end(ls__lock *lock);
+void ls__lock_take(ls__lock *lock);
+void ls__lock_give(ls__lock *lock);
+
+void ls__signal_init(ls__signal *signal);
+void ls__signal_end(ls__signal *signal);
+
+/* Gives the lock while it waits; may come back without a signal. */
+void ls__signal_wait(ls__signal *signal, ls__lock *lock);
+void ls__signal_one(ls__signal *signal); /* one of those that wait */
+void ls__signal_all(ls__signal *signal);
+
+#endif
