@@ -3,7 +3,7 @@
  *
  *     raw      records, checksums verified, in batches of 64 that the caller owns
  *     parsed   shuffled (a buffer of 10,000), batched by 64, parsed, the image's bytes as f32
- *              from 0 to 1, two batches ahead
+ *              from 0 to 1, four batches ahead (ls_map runs ahead by itself)
  *
  * Both go through all files several times; the best of these counts, as in the peer that it is compared
  * with (bench/peers/tf_data.py). How many records there are, and that every pass sees as many, is
@@ -54,8 +54,7 @@ static ls_value *parse(ls_value *batch, void *user)
 static ls_dataset *parsed(const input *in)
 {
     ls_dataset *d = ls_batch_full(ls_shuffle(records(in), BUFFER, 1), BATCH);
-    d = ls_map(d, LS_MAP(.fn = parse, .user = (void *)in, .parallel = in->parallel));
-    return ls_prefetch(d, 2);
+    return ls_map(d, LS_MAP(.fn = parse, .user = (void *)in, .parallel = in->parallel));
 }
 
 /* ---- timing ------------------------------------------------------------------------------------- */

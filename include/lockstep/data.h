@@ -132,6 +132,8 @@ LS_API ls_value *ls_read_fashion_mnist(const char *which);
 
 typedef ls_value *(*ls_element_fn)(ls_value *element, void *user); /* NULL: failed, see ls_error */
 
+/* With .parallel more than 1 it runs ahead, by up to twice as many elements: threads of its own, one less
+ * than that, call fn, and so does the thread that pulls when it would have to wait. */
 typedef struct ls_map_options {
     size_t size;
     ls_element_fn fn;

@@ -9,17 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sanitized.h"
 #include "base/status.h"
 #include "collective/comm.h"
 #include "kernels/test_numbers.h"
 
 enum { MOST = 32 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = true };
-#else
-enum { SLOW = false };
-#endif
+enum { SLOW = LS__SANITIZED };
 
 typedef struct party party;
 

@@ -13,16 +13,9 @@
 
 #include <cmocka.h>
 
+#include "base/sanitized.h"
+
 /* 1 when a sanitizer makes everything several times slower: then tests go less far. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#define SANITIZED LS__SANITIZED
 
 #endif

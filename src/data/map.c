@@ -20,7 +20,7 @@ enum { MOST_PARALLEL = 1024 };
 typedef struct map_options {
     ls_element_fn fn;
     void *user;
-    int threads; /* 0: none but the one that pulls */
+    int parallel;
 } map_options;
 
 typedef struct map_state {
@@ -100,8 +100,8 @@ static ls_status open(ls__it *it)
 {
     map_state *s = it->state;
     const map_options *o = it->dataset->options;
-    const ls__ahead_plan plan = { .threads = o->threads,
-                                  .room = 2 * o->threads,
+    const ls__ahead_plan plan = { .threads = o->parallel - 1,
+                                  .room = 2 * o->parallel,
                                   .at_once = 1,
                                   .name = "ls_map",
                                   .take = take,
@@ -227,7 +227,7 @@ ls_dataset *ls_map(ls_dataset *d, const ls_map_options *options)
     if (!o)
         return NULL;
     const int parallel = options->parallel < 0 ? ls__cores() : options->parallel;
-    *o = (map_options){ options->fn, options->user, parallel > 1 ? parallel : 0 };
+    *o = (map_options){ options->fn, options->user, parallel > 1 ? parallel : 1 };
     if (!options->spec)
         draft.type = ls__type_unknown();
     else if (ls__type_parse("ls_map", options->spec, &draft.type))

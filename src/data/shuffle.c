@@ -15,7 +15,8 @@
 enum {
     LEAST_AHEAD = 16, /* pulled at once, whatever is asked for */
     SOON = 16,        /* draws from now: the slot is fetched from memory */
-    SOONER = 8        /* and what is in it */
+    SOONER = 8,       /* and the element in it... */
+    FETCHED = 4       /* ...this many lines of it: more follow by themselves */
 };
 
 __extension__ typedef unsigned __int128 u128;
@@ -52,36 +53,30 @@ static int64_t slot_of(uint64_t random, int64_t filled)
     return (int64_t)((u128)random * (uint64_t)filled >> 64);
 }
 
-/* Slots are all over the memory: those of draws to come are on their way while we go on. */
+/* Elements are all over the memory: those of draws to come are on their way while we go on. */
 static void fetch(const ls__shuffle *s, int at)
 {
     const int64_t soon = slot_of(s->random[at + SOON], s->filled);
     const int64_t sooner = slot_of(s->random[at + SOONER], s->filled);
-    const ls__datum *d = &s->data[sooner * s->leaves];
-    const char *slot = (const char *)&s->data[soon * s->leaves];
-    __builtin_prefetch(slot);
-    __builtin_prefetch(slot + 64);
-    __builtin_prefetch(slot + sizeof *d - 1);
-    __builtin_prefetch(&s->origin[soon * (1 + s->origin_words)]);
-    __builtin_prefetch(d->owner);
-    __builtin_prefetch(d->data);
+    const uintptr_t element = (uintptr_t)s->slots[sooner]; /* the hole's is NULL */
+    __builtin_prefetch(&s->slots[soon]);
+    for (uintptr_t i = 0; i < FETCHED; i++)
+        __builtin_prefetch((const void *)(element + 64 * i));
 }
 
 static void draw(ls__shuffle *s, bool closed, ls__chunk *out)
 {
     const int at = (int)(s->draws % LS__SHUFFLE_BLOCK);
     look_at_block(s, s->draws / LS__SHUFFLE_BLOCK);
+    fetch(s, at);
     const int64_t slot = slot_of(s->random[at], s->filled);
-    ls__datum *element = &s->data[slot * s->leaves];
-    if (s->leaves > 0)
-        fetch(s, at);
-    s->bytes -= ls__shuffle_bytes(element, s->leaves);
-    for (int k = 0; k < s->leaves; k++)
-        ls__datum_give(ls__chunk_datum(out, out->n, k), &element[k]);
+    ls__kept *element = s->slots[slot];
+    s->slots[slot] = NULL;
+    ls__store_give(&s->store, element, out);
     s->hole = slot;
     s->draws++;
     ls__shuffle_write_note(s, closed ? LS__SHUFFLE_CLOSED : LS__SHUFFLE_FILLED,
-                           &s->origin[slot * (1 + s->origin_words)]);
+                           ls__kept_words(element));
     *ls__chunk_after(out, out->n++) = s->events;
 }
 
@@ -119,8 +114,8 @@ static void close(ls__it *it)
     ls__chunk_free(&s->ahead);
     ls__it_close(s->input);
     free(s->before);
-    free(s->data);
-    free(s->origin);
+    free(s->slots);
+    ls__store_free(&s->store);
     free(s->notes);
 }
 
@@ -175,6 +170,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     ls__shuffle *s = it->state;
     most = most < LS__SHUFFLE_MOST_AT_ONCE ? most : LS__SHUFFLE_MOST_AT_ONCE;
+    ls__store_begin(&s->store);
     ls_status st = get_ready(it, most);
     if (!st && s->leaves >= 0)
         st = ls__chunk_room(out, most, s->leaves, 1);

@@ -23,6 +23,7 @@
 
 #include "base/status.h"
 #include "data/iterator.h"
+#include "data/kept.h"
 
 typedef struct ls__shuffle_options {
     int64_t buffer;
@@ -42,19 +43,20 @@ typedef struct ls__shuffle {
     ls__it *input;
     int origin_words; /* of an element's origin: the input's if that is light, else 0 */
 
-    ls__chunk ahead;  /* elements of the input, owned */
-    int next;         /* those before it are in the buffer */
+    ls__chunk ahead; /* elements of the input */
+    int next;        /* those before it are in the buffer */
+    int kept;        /* those before it are in the buffer, or in `coming` */
+    ls__kept *coming[LS__SHUFFLE_MOST_AT_ONCE];
     int64_t pulled;   /* number of the next element */
     int64_t *before;  /* where the input stands before it */
     int64_t failures; /* of the input since the last element */
     bool ended;
-    bool borrowed; /* the elements ahead are not owned yet */
 
     int leaves;                /* of an element; known with the first */
     const ls_value *structure; /* the same */
+    ls__store store;           /* of elements, with their origins: number, words before */
     int64_t room, filled;
-    ls__datum *data; /* room x leaves */
-    int64_t *origin; /* room x (1 + origin_words): number, words before */
+    ls__kept **slots; /* the hole's is NULL */
 
     int64_t events, draws; /* so far */
     int64_t hole;          /* -1 before the first draw */
@@ -71,7 +73,7 @@ typedef struct ls__shuffle {
     int64_t next_mark;
     ls__error_record no_marks; /* why the input cannot be saved */
 
-    int64_t bytes, declared; /* held; of which ls__it_holds was told */
+    int64_t bytes, declared; /* held beside the store; of which, and of it, ls__it_holds was told */
 } ls__shuffle;
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -80,6 +82,11 @@ typedef struct ls__shuffle {
  * LS_NO_MEMORY. */
 ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, int64_t slots);
 ls_status ls__shuffle_make_notes_room(ls__shuffle *s, int events);
+
+static inline int64_t *ls__shuffle_origin(const ls__shuffle *s, int64_t slot)
+{
+    return ls__kept_words(s->slots[slot]);
+}
 
 /* Pulls elements when there are none ahead: LS_OK also at the end (`ended`). */
 ls_status ls__shuffle_pull_ahead(ls__it *it, int most);
@@ -91,8 +98,7 @@ void ls__shuffle_pass_over(ls__shuffle *s);
 /* The last slot's element moves to another that is empty; there is a slot less. */
 void ls__shuffle_close_hole(ls__shuffle *s);
 
-/* Bytes held by an element; let go of all elements; tell how many bytes are held. */
-int64_t ls__shuffle_bytes(const ls__datum *element, int leaves);
+/* Let go of all elements; tell how many bytes are held. */
 void ls__shuffle_empty(ls__shuffle *s);
 void ls__shuffle_declare(ls__it *it);
 

@@ -65,8 +65,10 @@ static ls_status find_past(const ls__shuffle *s, int64_t event, ls__shuffle_past
     p->places = malloc(((size_t)most + 1) * sizeof *p->places);
     if (!p->origin || !p->places)
         return no_memory(most);
-    if (s->room > 0) /* else there is but the hole */
-        memcpy(p->origin, s->origin, (size_t)s->filled * each * sizeof *p->origin);
+    for (int64_t slot = 0; slot < s->filled && slot < s->room; slot++)
+        if (s->slots[slot])
+            memcpy(p->origin + (size_t)slot * each, ls__shuffle_origin(s, slot),
+                   each * sizeof *p->origin);
     undo(s, event, p->origin);
     for (int64_t slot = 0; slot < p->filled; slot++)
         if (slot != p->hole)

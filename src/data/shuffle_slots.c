@@ -9,11 +9,6 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static size_t slot_bytes(const ls__shuffle *s)
-{
-    return (size_t)s->leaves * sizeof *s->data + (size_t)(1 + s->origin_words) * sizeof *s->origin;
-}
-
 /* Grows with what there is to hold: a buffer may be given far too large. */
 ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, int64_t slots)
 {
@@ -21,50 +16,27 @@ ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, in
         return LS_OK;
     int64_t room = slots + s->room + 64;
     room = room < o->buffer ? room : o->buffer;
-    const size_t element = (size_t)s->leaves * sizeof *s->data;
-    const size_t data = (size_t)room * element;
-    const size_t origin = (size_t)room * (size_t)(1 + s->origin_words) * sizeof *s->origin;
-    char *more = realloc(s->data, data + 1);
-    if (more)
-        s->data = (ls__datum *)(void *)more;
-    int64_t *further = more ? realloc(s->origin, origin) : NULL;
-    if (!further)
-        return ls__fail_memory("the buffer of ls_shuffle", data + origin);
-    const size_t had = (size_t)s->room * (size_t)(1 + s->origin_words);
-    memset(more + (size_t)s->room * element, 0, data - (size_t)s->room * element);
-    memset(further + had, 0, origin - had * sizeof *further);
-    s->origin = further;
-    s->bytes += (room - s->room) * (int64_t)slot_bytes(s);
+    const size_t bytes = (size_t)room * sizeof *s->slots;
+    ls__kept **more = realloc(s->slots, bytes);
+    if (!more)
+        return ls__fail_memory("the buffer of ls_shuffle", bytes);
+    memset(more + s->room, 0, (size_t)(room - s->room) * sizeof *more);
+    s->slots = more;
+    s->bytes += (room - s->room) * (int64_t)sizeof *more;
     s->room = room;
     return LS_OK;
-}
-
-int64_t ls__shuffle_bytes(const ls__datum *element, int leaves)
-{
-    enum { HEADER = 64 }; /* of a storage */
-    int64_t bytes = 0;
-    for (int k = 0; k < leaves; k++)
-        if (element[k].hold == LS__OWNED)
-            bytes += HEADER + (int64_t)(element[k].owner->release
-                                            ? element[k].bytes
-                                            : ls__storage_capacity(element[k].owner));
-    return bytes;
 }
 
 void ls__shuffle_empty(ls__shuffle *s)
 {
     for (int64_t i = 0; i < s->filled && i < s->room; i++) {
-        ls__datum *element = &s->data[i * s->leaves];
-        if (i == s->hole)
-            continue;
-        s->bytes -= ls__shuffle_bytes(element, s->leaves);
-        for (int k = 0; k < s->leaves; k++)
-            ls__datum_drop(&element[k]);
+        ls__store_drop(&s->store, s->slots[i]);
+        s->slots[i] = NULL;
     }
-    for (; s->next < s->ahead.n; s->next++)
-        s->bytes -= ls__shuffle_bytes(ls__chunk_datum(&s->ahead, s->next, 0), s->ahead.leaves);
+    for (; s->next < s->kept; s->next++)
+        ls__store_drop(&s->store, s->coming[s->next]);
     ls__chunk_clear(&s->ahead);
-    s->next = 0;
+    s->next = s->kept = 0;
     s->filled = 0;
     s->hole = -1;
 }
@@ -73,9 +45,10 @@ void ls__shuffle_empty(ls__shuffle *s)
 void ls__shuffle_declare(ls__it *it)
 {
     ls__shuffle *s = it->state;
-    if (s->bytes != s->declared)
-        ls__it_holds(it, s->bytes - s->declared);
-    s->declared = s->bytes;
+    const int64_t bytes = s->bytes + s->store.bytes;
+    if (bytes != s->declared)
+        ls__it_holds(it, bytes - s->declared);
+    s->declared = bytes;
 }
 
 /* ---- elements --------------------------------------------------------------------------------- */
@@ -90,17 +63,18 @@ static ls_status lose(ls__shuffle *s, ls_status st)
     return st;
 }
 
-static ls_status own_ahead(ls__shuffle *s)
+/* When memory runs out half-way, the next call goes on. */
+static ls_status keep_ahead(ls__shuffle *s)
 {
-    ls_status st = LS_OK;
-    for (int i = 0; i < s->ahead.n * s->leaves && !st; i++)
-        st = ls__datum_own(&s->ahead.data[i]);
-    for (int i = 0; i < s->ahead.n && !st; i++)
-        s->bytes += ls__shuffle_bytes(ls__chunk_datum(&s->ahead, i, 0), s->leaves);
-    return st;
+    for (; s->kept < s->ahead.n; s->kept++) {
+        ls__kept *e = ls__store_keep(&s->store, &s->ahead, s->kept);
+        if (!e)
+            return LS_NO_MEMORY;
+        s->coming[s->kept] = e;
+    }
+    return LS_OK;
 }
 
-/* When memory runs out half-way, elements stay borrowed, and the next call goes on. */
 ls_status ls__shuffle_pull_ahead(ls__it *it, int most)
 {
     ls__shuffle *s = it->state;
@@ -111,17 +85,18 @@ ls_status ls__shuffle_pull_ahead(ls__it *it, int most)
         return st;
     if (s->next == s->ahead.n && !s->ended) {
         ls__chunk_clear(&s->ahead);
-        s->next = 0;
+        s->next = s->kept = 0;
         st = ls__it_pull(s->input, most, &s->ahead);
         s->ended = st == LS_END;
-        s->borrowed = !st;
     }
     if (st)
         return s->ended ? LS_OK : lose(s, st);
-    if (!s->borrowed)
+    if (s->kept == s->ahead.n)
         return LS_OK;
-    if (s->leaves < 0)
+    if (s->leaves < 0) {
         s->leaves = s->ahead.leaves;
+        s->store = (ls__store){ .words = 1 + s->origin_words, .leaves = s->leaves };
+    }
     s->structure = s->ahead.structure;
     if (s->leaves != s->ahead.leaves)
         return lose(s, ls__fail(LS_SHAPE, "ls_shuffle: an element of %d leaves after those of %d",
@@ -129,51 +104,44 @@ ls_status ls__shuffle_pull_ahead(ls__it *it, int most)
     if (!s->input->light)
         st = ls__shuffle_mark_ahead(it);
     if (!st)
-        st = own_ahead(s);
-    s->borrowed = st != LS_OK;
+        st = keep_ahead(s);
     if (!st)
         s->failures = 0;
     return st;
 }
 
-static int64_t *origin_of(const ls__shuffle *s, int64_t slot)
+/* Behind the next element. */
+static void go_on(ls__shuffle *s)
 {
-    return &s->origin[slot * (1 + s->origin_words)];
-}
-
-void ls__shuffle_fill(ls__shuffle *s, int64_t slot)
-{
-    int64_t *origin = origin_of(s, slot);
-    for (int k = 0; k < s->leaves; k++)
-        ls__datum_give(&s->data[slot * s->leaves + k], ls__chunk_datum(&s->ahead, s->next, k));
-    origin[0] = s->pulled++;
-    memcpy(origin + 1, s->before, (size_t)s->origin_words * sizeof *origin);
-    memcpy(s->before, ls__chunk_after(&s->ahead, s->next),
-           (size_t)s->input->words * sizeof *s->before);
-    s->next++;
-}
-
-void ls__shuffle_pass_over(ls__shuffle *s)
-{
-    ls__datum *element = ls__chunk_datum(&s->ahead, s->next, 0);
-    s->bytes -= ls__shuffle_bytes(element, s->leaves);
-    for (int k = 0; k < s->leaves; k++)
-        ls__datum_drop(&element[k]);
     s->pulled++;
     memcpy(s->before, ls__chunk_after(&s->ahead, s->next),
            (size_t)s->input->words * sizeof *s->before);
     s->next++;
 }
 
+void ls__shuffle_fill(ls__shuffle *s, int64_t slot)
+{
+    ls__kept *e = s->coming[s->next];
+    int64_t *origin = ls__kept_words(e);
+    origin[0] = s->pulled;
+    memcpy(origin + 1, s->before, (size_t)s->origin_words * sizeof *origin);
+    s->slots[slot] = e;
+    go_on(s);
+}
+
+void ls__shuffle_pass_over(ls__shuffle *s)
+{
+    ls__store_drop(&s->store, s->coming[s->next]);
+    go_on(s);
+}
+
 void ls__shuffle_close_hole(ls__shuffle *s)
 {
     const int64_t last = --s->filled;
-    if (s->hole == last)
-        return;
-    for (int k = 0; k < s->leaves; k++)
-        ls__datum_give(&s->data[s->hole * s->leaves + k], &s->data[last * s->leaves + k]);
-    memcpy(origin_of(s, s->hole), origin_of(s, last),
-           (size_t)(1 + s->origin_words) * sizeof *s->origin);
+    if (s->hole != last) {
+        s->slots[s->hole] = s->slots[last];
+        s->slots[last] = NULL;
+    }
 }
 
 /* ---- notes: event, draws, filled, hole, pulled, failures; number, words before; words of the input */

@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 
+#include "os/event.h"
+
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(ls__lock) &&
                    _Alignof(pthread_mutex_t) <= _Alignof(ls__lock),
                "a mutex has room in an ls__lock");
@@ -65,4 +67,61 @@ void ls__signal_one(ls__signal *signal)
 void ls__signal_all(ls__signal *signal)
 {
     pthread_cond_broadcast(condition(signal));
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+void ls__place_init(ls__place *place)
+{
+    *place = (ls__place){ .looking = 0 };
+    ls__signal_init(&place->signal);
+}
+
+void ls__place_end(ls__place *place)
+{
+    ls__signal_end(&place->signal);
+}
+
+/* The count changes under the lock alone: who has it, and finds it as it was before he let go of the lock,
+ * has missed nothing. */
+static bool has_changed(ls__place *place, uint32_t seen)
+{
+    return atomic_load_explicit(&place->changes, memory_order_relaxed) != seen;
+}
+
+void ls__place_wait(ls__place *place, ls__lock *lock, int spin)
+{
+    const uint32_t seen = atomic_load_explicit(&place->changes, memory_order_relaxed);
+    if (spin > 0) {
+        place->looking++;
+        ls__lock_give(lock);
+        for (int turn = 0; turn < spin && !has_changed(place, seen); turn++)
+            ls__back_off(turn);
+        ls__lock_take(lock);
+        place->looking--;
+    }
+    if (has_changed(place, seen))
+        return;
+    place->asleep++;
+    ls__signal_wait(&place->signal, lock);
+    place->asleep--;
+}
+
+static void change(ls__place *place)
+{
+    atomic_fetch_add_explicit(&place->changes, 1, memory_order_relaxed);
+}
+
+void ls__place_tell(ls__place *place)
+{
+    change(place);
+    if (place->looking == 0 && place->asleep > 0)
+        ls__signal_one(&place->signal);
+}
+
+void ls__place_tell_all(ls__place *place)
+{
+    change(place);
+    if (place->asleep > 0)
+        ls__signal_all(&place->signal);
 }

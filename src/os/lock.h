@@ -12,6 +12,9 @@
 #ifndef LS__OS_LOCK_H
 #define LS__OS_LOCK_H
 
+#include <stdatomic.h>
+#include <stdint.h>
+
 typedef struct ls__lock {
     _Alignas(16) unsigned char space[64];
 } ls__lock;
@@ -32,5 +35,21 @@ void ls__signal_end(ls__signal *signal);
 void ls__signal_wait(ls__signal *signal, ls__lock *lock);
 void ls__signal_one(ls__signal *signal); /* one of those that wait */
 void ls__signal_all(ls__signal *signal);
+
+/* A signal for what comes soon, often: who waits looks for a moment whether it has come, and sleeps then,
+ * since to wake a thread up takes longer than many a thing it waits for. All under one lock. */
+typedef struct ls__place {
+    ls__signal signal;
+    _Atomic uint32_t changes;
+    int looking, asleep; /* so many wait here */
+} ls__place;
+
+void ls__place_init(ls__place *place);
+void ls__place_end(ls__place *place);
+
+/* `spin`: how long to look, see event.h. May come back without having been told. */
+void ls__place_wait(ls__place *place, ls__lock *lock, int spin);
+void ls__place_tell(ls__place *place); /* one of those that wait, or all that look */
+void ls__place_tell_all(ls__place *place);
 
 #endif

@@ -11,19 +11,12 @@
 #include <lockstep/tensor.h>
 #include <stdlib.h>
 
+#include "base/sanitized.h"
 #include "base/status.h"
 #include "os/thread.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STOCK_LIMIT ((size_t)0)
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STOCK_LIMIT ((size_t)0)
-#endif
-#endif
-#ifndef STOCK_LIMIT
-#define STOCK_LIMIT ((size_t)1 << 30) /* bytes a thread keeps; more goes back at once */
-#endif
+/* Bytes a thread keeps; more goes back at once. */
+#define STOCK_LIMIT (LS__SANITIZED ? (size_t)0 : (size_t)1 << 30)
 
 #define HEADER 64
 #define CLASSES 256
