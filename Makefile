@@ -12,7 +12,7 @@ PREFIX ?= /usr/local
 deps = @tools/install-deps
 
 .NOTPARALLEL:
-.PHONY: all help train test fuzz bench bench-kernels bench-reduce verify-schedules soak install uninstall format clean
+.PHONY: all help train test fuzz bench bench-input bench-kernels bench-reduce verify-schedules soak install uninstall format clean
 
 all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep
 	@ninja -C $(BUILD)
@@ -53,6 +53,11 @@ bench-kernels: all ## compare our kernels with the best oneDNN call, shape by sh
 bench-reduce: all ## compare all-reduce and fused Adam with a bare sum, two passes and Open MPI
 	$(deps) bench-mpi
 	@bench/reduce_peers $(BUILD)
+
+bench-input: all ## compare reading and parsing records with tf.data; how long replicas wait for input
+	$(deps) bench data
+	@tools/venv .venv
+	@bench/input_peers $(BUILD) .venv
 
 verify-schedules: $(BUILD)/build.ninja ## prove the collectives' schedules up to RANKS=1024, every STEP=61 above 64
 	$(deps) build test

@@ -19,7 +19,7 @@
 #include "data/turn.h"
 
 typedef struct ls__ahead_plan {
-    int threads;      /* 0: none are ever started */
+    int threads;      /* beside the one that pulls; 0: none are ever started */
     int64_t room;     /* elements that were taken and not given, at most */
     int at_once;      /* elements that are taken in a turn, at most; 1 where there is work */
     const char *name; /* of the threads, and in errors */
