@@ -240,6 +240,7 @@ static void halt(ls__ahead *a)
     if (!lost(a)) {
         ls__lock_take(&a->lock);
         a->stop = true;
+        atomic_store_explicit(&a->plan.stop->asked, true, memory_order_relaxed);
         ls__signal_all(&a->work);
         ls__lock_give(&a->lock);
     } else {
@@ -249,9 +250,17 @@ static void halt(ls__ahead *a)
         ls__thread_join(a->threads[i]);
     a->n_threads = 0;
     a->stop = false;
+    atomic_store_explicit(&a->plan.stop->asked, false, memory_order_relaxed);
 }
 
 /* ---- opening and closing -------------------------------------------------------------------- */
+
+/* Who pulls `it` itself is asked, too; nobody does while its threads are waited for. */
+void ls__ahead_guard(ls__it *it, ls__stop *stop)
+{
+    stop->outer = it->how.stop;
+    it->how.stop = stop;
+}
 
 ls_status ls__ahead_open(ls__it *it, ls__it *input, const ls__ahead_plan *plan, ls__ahead **out)
 {

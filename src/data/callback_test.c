@@ -9,7 +9,8 @@ static ls__it *open_range(ls__going *going, uint64_t iteration)
 {
     ls__it *it = NULL;
     ls_dataset *d = ls_range(0, 10, 1);
-    assert_int_equal(ls__it_open(d, &(ls__opening){ going, iteration }, &it), LS_OK);
+    assert_int_equal(ls__it_open(d, &(ls__opening){ .going = going, .iteration = iteration }, &it),
+                     LS_OK);
     return it;
 }
 
@@ -45,7 +46,7 @@ static void draws_are_the_elements(void **state)
         assert_true(drawn_for(b, 7) != x); /* another iteration */
         ls__it *taken = NULL;
         ls_dataset *d = ls_take(ls_range(0, 10, 1), 9);
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &taken), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &taken), LS_OK);
         assert_true(drawn_for(taken, 7) != x); /* another stage */
         ls__it_close(a);
         ls__it_close(b);

@@ -91,7 +91,7 @@ static ls_status say_damage(ls__it *it, ls_status st, const ls__damage *damage)
     const ls__file_records *o = it->dataset->options;
     if (st == LS_CORRUPT && o->skip_corrupt) {
         atomic_fetch_add_explicit(&it->how.going->skipped, 1, memory_order_relaxed);
-        st = LS_OK;
+        st = ls__it_stopped(it) ? ls__stopped() : LS_OK; /* they may be all that there is */
     } else if (!damage->what[0]) {
         st = ls__stream_failure(&s->stream);
     } else {

@@ -26,6 +26,7 @@ typedef struct map_options {
 typedef struct map_state {
     ls__it *input;
     ls__ahead *ahead;
+    ls__stop stop;
     ls__type *first; /* element's; NULL: there was none */
     int64_t number;  /* of the next element */
     ls__turn turn;   /* of the thread that pulls */
@@ -104,8 +105,10 @@ static ls_status open(ls__it *it)
                                   .room = 2 * o->threads,
                                   .at_once = 1,
                                   .name = "ls_map",
+                                  .stop = &s->stop,
                                   .take = take,
                                   .work = work };
+    ls__ahead_guard(it, &s->stop);
     ls_status st = ls__it_open_input(it, 1, &s->input);
     if (!st && !ls__turn_open(&s->turn, it->words))
         st = ls__fail_memory("ls_map", (size_t)it->words * sizeof *s->turn.after);

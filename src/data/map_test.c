@@ -506,7 +506,7 @@ static void goes_anywhere(void **state)
         ls__it *it = NULL;
         ls__chunk chunk = { .n = 0 };
         int64_t words[2];
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         assert_true(it->light);
         for (int64_t to = 0; to < 50; to += 7)
             for (int more = 1; more < 5; more++) {
@@ -540,7 +540,7 @@ static void stands_behind_failures(void **state)
         ls__it *it = NULL;
         ls__chunk chunk = { .n = 0 };
         int64_t words[2];
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         for (int64_t i = 0; i <= 9; i++) {
             ls__it_words(it, words);
             assert_true(words[0] == i && words[1] == i);

@@ -176,7 +176,7 @@ static void goes_anywhere(void **state)
         ls__it *it = NULL;
         ls__chunk chunk = { .n = 0 };
         int64_t words;
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         for (int64_t to = 0; to < 50; to += 7)
             for (int more = 1; more < 5; more++) {
                 assert_int_equal(ls__it_go(it, &to), LS_OK);
