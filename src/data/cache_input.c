@@ -110,7 +110,7 @@ static ls_status begin_recording(ls__it *it)
     ls_status st = make_head(it, &head);
     if (st)
         return st;
-    return o->file ? ls__file_record(o->file, &head, &s->recorder)
+    return s->file ? ls__file_record(s->file, &head, &s->recorder)
                    : ls__memory_record(&o->shared, &head, &s->recorder);
 }
 

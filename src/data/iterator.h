@@ -91,10 +91,6 @@ typedef struct ls__stage {
     unsigned flags;
     int64_t (*batch)(
         const ls_dataset *d); /* stages that batch: the rows of a whole one. NULL: none */
-
-    /* Itself on other inputs, where options cannot be shared with what was there before (what a cache
-     * remembers is its input's). NULL: they can. */
-    ls_dataset *(*on)(const ls_dataset *d, ls_dataset *const *inputs);
 } ls__stage;
 
 enum ls__stage_flags {
