@@ -188,8 +188,8 @@ LS_API ls_dataset *ls_shard(ls_dataset *d, int64_t shards, int64_t index);
  * them in those that follow: in memory (file NULL), or in a file, which other processes find, too.
  * What is before it sees iteration 0 only. A file has its name when it is complete. One that is
  * damaged is LS_CORRUPT, one that is another dataset's LS_INVALID (what callbacks do is not known):
- * neither is written over. Pipelines that share files out (ls_distribute, FILE) have a cache file each: to
- * the name come "-" and 16 digits, which stand for what the pipeline reads. */
+ * neither is written over. Pipelines that share files out (ls_distribute, FILE) have a cache file
+ * each: to the name come "-" and 16 digits, which stand for what the pipeline reads. */
 LS_API ls_dataset *ls_cache(ls_dataset *d, const char *file);
 
 /* Up to n elements are made ahead, on a thread of its own. 0: none, and no thread, as in tf.data. */
