@@ -26,8 +26,8 @@ static void reads_the_input_once(void **state)
             assert_int_equal(r.opened, 1);
             assert_int_equal(r.reads, 300);
             int64_t sum = 0;
-            LS_FOR_EACH(b, ls_batch(d, 7))
-            sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
+            LS_FOR_EACH (b, ls_batch(d, 7))
+                sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
             assert_int_equal(sum, 299 * 300 * 599 / 6);
             assert_int_equal(r.opened, 1);
         }

@@ -126,8 +126,7 @@ static void kernels_use_one_core(void **state)
         for (int i = 0; i < 4; i++) {
             int n = 0;
             calls = cores_seen = 0;
-            LS_FOR_EACH(v, all[i])
-            {
+            LS_FOR_EACH (v, all[i]) {
                 n += v != NULL;
                 assert_int_equal(ls__kernel_threads_get(), 5);
             }

@@ -59,8 +59,7 @@ static void go_through(ls_dataset *d, int replicas, seen *out)
     *out = (seen){ 0 };
     if (!d)
         fail_msg("%s", ls_error_report());
-    LS_FOR_EACH(step, d)
-    {
+    LS_FOR_EACH (step, d) {
         for (int r = 0; r < replicas; r++) {
             const ls_tensor *t = ls_leaf_tensor(ls_select(step, r));
             for (int64_t i = 0; i < ls_dim(t, 0); i++) {
@@ -185,8 +184,7 @@ static int remove_caches(void)
     int n = 0;
     LS_FRAME {
         ls_dataset *names = LS_FILES(in_directory("cache-*"));
-        LS_FOR_EACH(name, names)
-        {
+        LS_FOR_EACH (name, names) {
             const void *text;
             size_t length;
             assert_int_equal(ls_string_at(ls_leaf_tensor(name), 0, &text, &length), LS_OK);
@@ -204,8 +202,7 @@ static void gives_share(ls_dataset *d, int pipelines, int pipeline)
     int n = 0;
     if (!d)
         fail_msg("%s", ls_error_report());
-    LS_FOR_EACH(v, d)
-    {
+    LS_FOR_EACH (v, d) {
         const void *text;
         size_t length;
         assert_int_equal(ls_string_at(ls_leaf_tensor(v), 0, &text, &length), LS_OK);

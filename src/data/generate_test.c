@@ -158,8 +158,7 @@ static void gives_what_next_gives(void **state)
         d = ls_batch(counting(&r, "i64[]"), 2);
         assert_string_equal(ls_dataset_text(d), "i64[?]");
         int64_t sum = 0, batches = 0;
-        LS_FOR_EACH(b, d)
-        {
+        LS_FOR_EACH (b, d) {
             sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
             batches++;
         }

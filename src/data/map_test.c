@@ -70,8 +70,7 @@ static void spec_is_known_before(void **state)
                    LS_MAP(.fn = to_floats, .parallel = 2, .spec = "{id: i64[?], square: f32[?]}"));
         assert_string_equal(ls_dataset_text(d), "{id: i64[?], square: f32[?]}");
         int64_t at = 0;
-        LS_FOR_EACH(v, d)
-        {
+        LS_FOR_EACH (v, d) {
             ls_tensor *x = ls_leaf_tensor(ls_get(v, "id"));
             ls_tensor *y = ls_leaf_tensor(ls_get(v, "square"));
             for (int64_t i = 0; i < ls_count(x); i++, at++) {

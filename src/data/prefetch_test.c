@@ -66,8 +66,7 @@ static void elements_of_any_kind(void **state)
         ls_dataset *d =
             ls_prefetch(ls_slices(ls_tensors(2, (ls_tensor *[]){ strings, numbers })), 2);
         int n = 0;
-        LS_FOR_EACH(v, d)
-        {
+        LS_FOR_EACH (v, d) {
             const void *text;
             size_t length;
             assert_int_equal(ls_string_at(ls_item(v, 0), 0, &text, &length), LS_OK);
