@@ -240,7 +240,9 @@ LS_API const char *ls_dataset_text(const ls_dataset *d);
 /* ---- going through ---------------------------------------------------------------------------- */
 
 /* Begins an iteration; the first of a dataset has number 0, each further one the next. Yours until
- * ls_iterator_free, which takes NULL and waits for its threads. One thread uses it at a time. */
+ * ls_iterator_free, which takes NULL and waits for its threads: for the callbacks that they are in,
+ * not for elements, so that a filter that nothing passes any more does not hold it up. One thread
+ * uses it at a time. */
 LS_API ls_iterator *ls_iterate(ls_dataset *d);
 LS_API void ls_iterator_free(ls_iterator *it);
 
