@@ -104,7 +104,8 @@ static ls_status open(ls__it *it)
                                   .stop = &s->stop,
                                   .take = take,
                                   .work = work };
-    ls__ahead_guard(it, &s->stop);
+    if (plan.threads > 0)
+        ls__ahead_guard(it, &s->stop);
     ls_status st = ls__it_open_input(it, 1, &s->input);
     if (!st && !ls__turn_open(&s->turn, it->words))
         st = ls__fail_memory("ls_map", (size_t)it->words * sizeof *s->turn.after);

@@ -41,7 +41,8 @@ static ls_status open(ls__it *it)
                                   .name = "ls_prefetch",
                                   .stop = &s->stop,
                                   .take = take };
-    ls__ahead_guard(it, &s->stop);
+    if (plan.threads > 0)
+        ls__ahead_guard(it, &s->stop);
     ls_status st = ls__it_open_input(it, 0, &s->input);
     return st ? st : ls__ahead_open(it, s->input, &plan, &s->ahead);
 }

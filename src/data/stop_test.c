@@ -197,7 +197,7 @@ static void next_epoch_comes(void **state)
 
 /* A source that asks all to stop, when its time has come. */
 static ls__stop stop;
-static int pulls_left;
+static _Atomic int pulls_left;
 
 static ls_value *stops(ls_value *v, void *user)
 {
@@ -288,8 +288,8 @@ static void goes_on_behind_a_stop(void **state)
                     pull_one(it, &st, (int64_t[MOST_WORDS]){ 0 });
                 if (st != LS_END)
                     failed(LS_CANCELLED);
-                stop.asked = false;
                 pulls_left = -1;
+                stop.asked = false;
                 const int to = when % (n + 1);
                 assert_int_equal(ls__it_go(it, words[to]), LS_OK);
                 for (int i = to; i < n; i++) {
