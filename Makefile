@@ -34,12 +34,19 @@ fuzz: ## search for bytes that break a reader, with clang's libFuzzer (SECONDS=6
 	@[ -f build-fuzz/build.ninja ] || CC=clang meson setup build-fuzz -Dlibfuzzer=enabled \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@ninja -C build-fuzz
-	@for target in $(or $(TARGET),$(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c))); do \
-		echo "== $$target"; mkdir -p build-fuzz/corpus/$$target; \
-		ONEDNN_MAX_CPU_ISA=AVX2 build-fuzz/fuzz/$${target}_libfuzzer \
-			-max_total_time=$(or $(SECONDS),60) -print_final_stats=1 -artifact_prefix=build-fuzz/ \
-			build-fuzz/corpus/$$target $$(find fuzz/corpus/$$target -type d 2>/dev/null) || exit 1; \
-	done
+	@$(foreach target,$(or $(TARGET),$(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c))),$(search))
+
+# Where a target begins; else in fuzz/corpus/TARGET.
+seeds_example_parse = fuzz/corpus/example
+seeds_graph_read = fuzz/corpus/graph
+seeds_jpeg = tests/images
+seeds_npy = tests/golden_arrays
+seeds_npz = tests/golden_arrays
+seeds_png = tests/images
+search = echo "== $(target)"; mkdir -p build-fuzz/corpus/$(target); \
+	ONEDNN_MAX_CPU_ISA=AVX2 build-fuzz/fuzz/$(target)_libfuzzer \
+		-max_total_time=$(or $(SECONDS),60) -print_final_stats=1 -artifact_prefix=build-fuzz/ \
+		build-fuzz/corpus/$(target) $(or $(seeds_$(target)),fuzz/corpus/$(target)) || exit 1;
 
 bench: all ## compare with TensorFlow and PyTorch, measured in the same run
 	$(deps) bench

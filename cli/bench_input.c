@@ -63,8 +63,7 @@ static ls_dataset *parsed(const input *in)
 static int64_t count_rows(ls_dataset *d)
 {
     int64_t rows = 0;
-    LS_FOR_EACH(element, d)
-    {
+    LS_FOR_EACH (element, d) {
         ls_tensor *first =
             ls_kind_of(element) == LS_LEAF ? ls_leaf_tensor(element) : ls_item(element, 0);
         rows += ls_dim(first, 0);

@@ -6,7 +6,6 @@
  *     replicas /cpu:0 100                # taking turns on one: the same digest
  */
 #include <lockstep.h>
-#include <lockstep/strategy.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +35,11 @@ static ls_value *train_step(ls_value *batch, void *adam)
     return ls_leaf(loss);
 }
 
-/* The n-th part of the data: images and labels. */
-static ls_value *rows_of(ls_value *data, int64_t n)
+/* Batches for all replicas together, epoch after epoch. */
+static ls_dataset *batches(void)
 {
-    ls_tensor *images = ls_item(data, 0), *labels = ls_item(data, 1);
-    int64_t at = n * ROWS % (ls_count(labels) - ROWS);
-    ls_tensor *rows[] = { ls_slice(images, LS_DIMS(at, 0, 0), (int64_t[]){ ROWS, -1, -1 }),
-                          ls_slice(labels, LS_DIMS(at), (int64_t[]){ ROWS }) };
-    return ls_tensors(2, rows);
+    ls_dataset *d = ls_shuffle(ls_fashion_mnist("train"), 10000, 1);
+    return ls_batch(ls_repeat(d, -1), REPLICAS * ROWS);
 }
 
 /* FNV-1a of all the bytes of all the weights. */
@@ -68,15 +64,16 @@ int main(int argc, char **argv)
         make_parameters();
     ls_optimizer *adam = ls_adam(NULL);
     ls_function *step = ls_trace(train_step, adam);
-    ls_value *data = ls_read_fashion_mnist("train");
-    for (int64_t i = 0; i < steps && !ls_error_pending(); i++)
-        LS_FRAME {
-            ls_value *parts[REPLICAS] = { rows_of(data, 2 * i), rows_of(data, 2 * i + 1) };
-            ls_value *losses = ls_run(s, step, ls_per_replica(s, parts));
-            ls_tensor *loss = ls_reduce(s, LS_SUM, losses, LS_NO_AXIS);
-            if ((i + 1) % 20 == 0 || i + 1 == steps)
-                printf("step %3lld  loss %.4f\n", (long long)i + 1, ls_to_float(loss));
-        }
+    ls_dataset *data = ls_distribute(s, ls_take(batches(), steps));
+    int64_t n = 0;
+    LS_FOR_EACH (batch, data) {
+        ls_value *losses = ls_run(s, step, batch);
+        if (!losses)
+            break;
+        ls_tensor *loss = ls_reduce(s, LS_SUM, losses, LS_NO_AXIS);
+        if (++n % 20 == 0 || n == steps)
+            printf("step %3lld  loss %.4f\n", (long long)n, ls_to_float(loss));
+    }
     printf("weights %016llx\n", digest());
     ls_function_free(step);
     ls_optimizer_free(adam);

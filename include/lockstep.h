@@ -33,10 +33,10 @@
  *
  * Read on in this order: status.h (errors), tensor.h (tensors and frames),
  * ops.h (the operators), tape.h (gradients), variable.h, train.h, function.h
- * (record a step once, replay it), strategy.h (run it on many replicas), loss.h, data.h (datasets),
- * records.h, image.h,
- * random.h, device.h, value.h, extended.h to build on strategies, and operator.h to add operators of
- * your own.
+ * (record a step once, replay it), strategy.h (run it on many replicas), data.h
+ * (datasets), input.h (datasets for replicas), records.h, image.h, loss.h,
+ * random.h, device.h, value.h, collective.h (for threads of your own), extended.h
+ * to build on strategies, and operator.h to add operators of your own.
  */
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H

@@ -190,7 +190,8 @@ LS_API ls_dataset *ls_shard(ls_dataset *d, int64_t shards, int64_t index);
  * them in those that follow: in memory (file NULL), or in a file, which other processes find, too.
  * What is before it sees iteration 0 only. A file has its name when it is complete. One that is
  * damaged is LS_CORRUPT, one that is another dataset's LS_INVALID (what callbacks do is not known):
- * neither is written over. */
+ * neither is written over. Pipelines that share files out (ls_distribute, FILE) have a cache file
+ * each: to the name come "-" and 16 digits, which stand for what the pipeline reads. */
 LS_API ls_dataset *ls_cache(ls_dataset *d, const char *file);
 
 /* Up to n elements are made ahead, on a thread of its own. 0: none, and no thread, as in tf.data. */
@@ -241,7 +242,9 @@ LS_API const char *ls_dataset_text(const ls_dataset *d);
 /* ---- going through ---------------------------------------------------------------------------- */
 
 /* Begins an iteration; the first of a dataset has number 0, each further one the next. Yours until
- * ls_iterator_free, which takes NULL and waits for its threads. One thread uses it at a time. */
+ * ls_iterator_free, which takes NULL and waits for its threads: for the callbacks that they are in,
+ * not for elements, so that a filter that nothing passes any more does not hold it up. One thread
+ * uses it at a time. */
 LS_API ls_iterator *ls_iterate(ls_dataset *d);
 LS_API void ls_iterator_free(ls_iterator *it);
 

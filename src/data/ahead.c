@@ -16,6 +16,13 @@ static ls_status lost_error(void)
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
+/* Who pulls `it` itself is asked, too; nobody does while its threads are waited for. */
+void ls__ahead_guard(ls__it *it, ls__stop *stop)
+{
+    stop->outer = it->how.stop;
+    it->how.stop = stop;
+}
+
 ls_status ls__ahead_open(ls__it *it, ls__it *input, const ls__ahead_plan *plan, ls__ahead **out)
 {
     ls__ahead *a = calloc(1, sizeof *a);

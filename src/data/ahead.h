@@ -23,6 +23,7 @@ typedef struct ls__ahead_plan {
     int64_t room;     /* elements that were taken and not given, at most */
     int at_once;      /* elements that are taken in a turn, at most; 1 where there is work */
     const char *name; /* of the threads, and in errors */
+    ls__stop *stop;   /* as ls__ahead_guard was given */
 
     /* Pulls up to `most` elements; what is borrowed is owned before it returns. */
     ls_status (*take)(ls__it *it, int most, ls__turn *turn);
@@ -31,10 +32,14 @@ typedef struct ls__ahead_plan {
 
 typedef struct ls__ahead ls__ahead;
 
+/* Before the input is opened: threads that are in a pull of it come back when they have to end. */
+void ls__ahead_guard(ls__it *it, ls__stop *stop);
+
 /* `it` has its words already; nobody but ahead touches `input` while threads run. */
 ls_status ls__ahead_open(ls__it *it, ls__it *input, const ls__ahead_plan *plan, ls__ahead **out);
 
-/* Waits for the threads, also for what they work on; takes NULL. The input is quiet then. */
+/* Waits for the threads, also for what they work on; takes NULL. The input is quiet then, perhaps in the
+ * middle of something: it is closed, or goes elsewhere. */
 void ls__ahead_close(ls__ahead *a);
 
 /* Called in every pull: whether to pull here, or to do it alone, by take and work. */

@@ -221,6 +221,7 @@ void ls__crew_halt(ls__ahead *a)
     if (!ls__crew_is_lost(a)) {
         ls__lock_take(&a->lock);
         a->stop = true;
+        atomic_store_explicit(&a->plan.stop->asked, true, memory_order_relaxed);
         ls__place_tell_all(&a->work);
         ls__lock_give(&a->lock);
     } else {
@@ -230,4 +231,5 @@ void ls__crew_halt(ls__ahead *a)
         ls__thread_join(a->threads[i]);
     a->n_threads = 0;
     a->stop = false;
+    atomic_store_explicit(&a->plan.stop->asked, false, memory_order_relaxed);
 }

@@ -180,26 +180,6 @@ static void all_inputs_are_shared_out(void **state)
     }
 }
 
-/* A stage that remembers what its input gave must not be shared with another input's. */
-static int remade;
-static ls_dataset *remake(const ls_dataset *d, ls_dataset *const *inputs);
-static const ls__stage cache_like = STAGE_LIKE(.name = "cache", .on = remake);
-static ls_dataset *remake(const ls_dataset *d, ls_dataset *const *inputs)
-{
-    assert_ptr_equal(d->stage, &cache_like);
-    remade++;
-    return veiled(inputs[0], &cache_like);
-}
-
-static void stages_that_remember_are_made_anew(void **state)
-{
-    (void)state;
-    remade = 0;
-    LS_FRAME
-        assert_non_null(ls__shard_files("test", veiled(ten_files(), &cache_like), 2, 0));
-    assert_int_equal(remade, 1);
-}
-
 /* ---- what is chosen ------------------------------------------------------------------------------- */
 
 typedef struct heard {
@@ -305,7 +285,6 @@ int main(void)
         cmocka_unit_test_setup(shuffles_of_names_come_behind_the_shard, clean),
         cmocka_unit_test_setup(functions_of_names_read_files, clean),
         cmocka_unit_test_setup(all_inputs_are_shared_out, clean),
-        cmocka_unit_test_setup(stages_that_remember_are_made_anew, clean),
         cmocka_unit_test_setup(one_line_says_what_was_chosen, clean),
         cmocka_unit_test_setup(auto_looks_through_stages, clean),
         cmocka_unit_test_setup(policies_travel, clean),

@@ -22,8 +22,7 @@ static void stacked_in_order(void **state)
                 LS_FRAME {
                     ls_dataset *d = WATCH(.count = n);
                     int64_t at = 0;
-                    LS_FOR_EACH(v, full ? ls_batch_full(d, batch) : ls_batch(d, batch))
-                    {
+                    LS_FOR_EACH (v, full ? ls_batch_full(d, batch) : ls_batch(d, batch)) {
                         ls_tensor *t = ls_leaf_tensor(v);
                         const int64_t *x = ls_data(t), rows = ls_dim(t, 0);
                         assert_true(rows == batch || (!full && rows == n - at));

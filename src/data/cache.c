@@ -14,6 +14,8 @@
  */
 #include "data/cache.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,15 +49,33 @@ static ls_status begin_reading(ls__it *it)
                : LS_OK;
 }
 
+/* On another input than it was made for, which is a pipeline's share of the files, the file is another,
+ * too. */
+static ls_status name_file(ls__it *it)
+{
+    ls__cache_state *s = it->state;
+    const ls__cache_options *o = it->dataset->options;
+    const uint64_t fingerprint = it->dataset->inputs[0]->fingerprint;
+    const size_t bytes = strlen(o->file) + sizeof "-0123456789abcdef";
+    s->file = malloc(bytes);
+    if (!s->file)
+        return ls__fail_memory("ls_cache", bytes);
+    if (fingerprint == o->of)
+        strcpy(s->file, o->file);
+    else
+        snprintf(s->file, bytes, "%s-%016" PRIx64, o->file, fingerprint);
+    return LS_OK;
+}
+
 static ls_status open(ls__it *it)
 {
     ls__cache_state *s = it->state;
     ls__cache_options *o = it->dataset->options;
     const uint64_t fingerprint = it->dataset->inputs[0]->fingerprint;
-    ls_status st = LS_OK;
-    if (o->file)
-        st = ls__file_find(o->file, fingerprint, &s->store);
-    else
+    ls_status st = o->file ? name_file(it) : LS_OK;
+    if (s->file)
+        st = ls__file_find(s->file, fingerprint, &s->store);
+    else if (!st)
         s->store = ls__memory_find(&o->shared, fingerprint);
     if (!st)
         st = s->store ? begin_reading(it) : ls__cache_open_input(it);
@@ -74,6 +94,7 @@ static void close(ls__it *it)
     ls__it_close(s->input);
     ls__marks_clear(&s->marks);
     free(s->now);
+    free(s->file);
     tell_memory(it);
 }
 
@@ -234,6 +255,7 @@ ls_dataset *ls_cache(ls_dataset *d, const char *file)
         ls__type_unref(draft.type);
         return NULL;
     }
+    o->of = d->fingerprint;
     o->file = file ? strdup(file) : NULL;
     if (file && !o->file) {
         ls__fail_memory("ls_cache", strlen(file));

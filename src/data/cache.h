@@ -95,11 +95,13 @@ ls_status ls__file_record(const char *path, ls__cache_head *head, ls__recorder *
 /* ---- the stage --------------------------------------------------------------------------------- */
 
 typedef struct ls__cache_options {
-    char *file; /* NULL: in memory */
+    char *file;  /* NULL: in memory */
+    uint64_t of; /* the input that the file's name was given for */
     ls__cache_shared shared;
 } ls__cache_options;
 
 typedef struct ls__cache_state {
+    char *file;             /* NULL: in memory */
     ls__store *store;       /* reads */
     ls__it *input;          /* fills or passes */
     ls__recorder *recorder; /* fills */

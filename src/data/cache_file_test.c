@@ -95,8 +95,8 @@ static void made_once_and_found_by_others(void **state)
             check_all(ls_cache(squares(&r, light), path), 1300); /* as another process does */
             assert_int_equal(r.opened, 1);
             int64_t sum = 0;
-            LS_FOR_EACH(b, ls_batch(d, 100))
-            sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
+            LS_FOR_EACH (b, ls_batch(d, 100))
+                sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
             assert_int_equal(sum, 1299LL * 1300 * 2599 / 6);
         }
     }

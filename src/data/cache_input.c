@@ -110,14 +110,14 @@ static ls_status begin_recording(ls__it *it)
     ls_status st = make_head(it, &head);
     if (st)
         return st;
-    return o->file ? ls__file_record(o->file, &head, &s->recorder)
+    return s->file ? ls__file_record(s->file, &head, &s->recorder)
                    : ls__memory_record(&o->shared, &head, &s->recorder);
 }
 
 ls_status ls__cache_open_input(ls__it *it)
 {
     ls__cache_state *s = it->state;
-    const ls__opening how = { it->how.going, 0 };
+    const ls__opening how = { it->how.going, 0, it->how.stop };
     ls_status st = ls__it_open(it->dataset->inputs[0], &how, &s->input);
     if (st)
         return st;

@@ -26,8 +26,8 @@ static void reads_the_input_once(void **state)
             assert_int_equal(r.opened, 1);
             assert_int_equal(r.reads, 300);
             int64_t sum = 0;
-            LS_FOR_EACH(b, ls_batch(d, 7))
-            sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
+            LS_FOR_EACH (b, ls_batch(d, 7))
+                sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
             assert_int_equal(sum, 299 * 300 * 599 / 6);
             assert_int_equal(r.opened, 1);
         }
@@ -226,7 +226,7 @@ static void tells_what_it_holds(void **state)
         LS_FRAME {
             ls_dataset *d = ls_cache(squares(&r, light), NULL);
             ls__going going = { 0 };
-            const ls__opening how = { &going, 0 };
+            const ls__opening how = { .going = &going };
             ls__it *it;
             ls__chunk c = { 0 };
             assert_int_equal(ls__it_open(d, &how, &it), LS_OK);
@@ -332,9 +332,9 @@ static void goes_anywhere(void **state)
         ls__going going = { 0 };
         ls__it *fills, *reads;
         ls__chunk c = { 0 };
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &fills), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &fills), LS_OK);
         check_all(d, 1000);
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &reads), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &reads), LS_OK);
         assert_true(fills->light && reads->light);
         assert_int_equal(fills->words, reads->words);
         for (int64_t i = 0; i < 300; i++) {
@@ -374,7 +374,7 @@ static void elements_on_their_way(void **state)
             ls__it *it;
             ls__chunk c[8] = { { 0 } };
             int chunks = 0, done = 0;
-            assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+            assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
             while (ls__it_pull(it, 64, &c[chunks]) == LS_OK)
                 chunks++;
             assert_true(chunks >= 6);
@@ -388,7 +388,7 @@ static void elements_on_their_way(void **state)
                     if (done % 11 == 0 && done < 399) {
                         ls__bytes_in from = { bytes.at, bytes.at + bytes.used };
                         ls_dataset *e = ls_cache(made_squares(&r, true), NULL);
-                        assert_int_equal(ls__it_open(e, &(ls__opening){ &going, 0 }, &other),
+                        assert_int_equal(ls__it_open(e, &(ls__opening){ .going = &going }, &other),
                                          LS_OK);
                         assert_int_equal(ls__it_load(other, &from), LS_OK);
                         assert_int_equal(ls__it_pull(other, 1, &one), LS_OK);
@@ -460,7 +460,7 @@ static void damaged_positions(void **state)
         ls__it *it;
         ls__chunk c = { 0 };
         ls__bytes_out bytes = { 0 };
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         for (int i = 0; i < 3; i++) {
             ls__chunk_clear(&c);
             assert_int_equal(ls__it_pull(it, 50, &c), LS_OK);
@@ -472,7 +472,7 @@ static void damaged_positions(void **state)
             for (int bit = 0; bit < 8; bit++) {
                 bytes.at[i] ^= (unsigned char)(1 << bit);
                 ls__bytes_in from = { bytes.at, bytes.at + bytes.used };
-                assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+                assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
                 if (ls__it_load(it, &from))
                     assert_int_not_equal(ls_error(), LS_OK);
                 ls__it_close(it);
@@ -480,7 +480,7 @@ static void damaged_positions(void **state)
             }
         for (size_t n = 0; n < bytes.used; n++) {
             ls__bytes_in from = { bytes.at, bytes.at + n };
-            assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+            assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
             assert_int_equal(ls__it_load(it, &from), LS_CORRUPT);
             failed_with(LS_CORRUPT, "damaged");
             ls__it_close(it);

@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "dispatch/tape.h"
+#include "kernels/threads.h"
 
 /* The stage enters through its fingerprint: two maps one behind the other, which number their elements
  * alike, draw independently. */
@@ -27,6 +28,8 @@ ls_status ls__callback_open(ls__callback *c, const ls__it *it, int64_t number)
     ls__error_scope_open(&c->errors);
     c->sink = ls__sink_set(NULL);
     c->tape = ls__tape_pause();
+    c->threads = ls__kernel_threads_get();
+    ls__kernel_threads(1);
     ls__draws_get(&c->draws);
     draw_by_number(it, number);
     return LS_OK;
@@ -37,6 +40,7 @@ ls_status ls__callback_close(ls__callback *c, ls_status st, const char *who, int
     /* In the scope: frames and tapes that the function left open are its error. */
     ls_frame_close(c->frame);
     ls__draws_set(&c->draws);
+    ls__kernel_threads(c->threads);
     ls__tape_resume(c->tape);
     ls__sink_set(c->sink);
     return ls__error_scope_close(&c->errors, st, "%s: element %lld", who, (long long)number);

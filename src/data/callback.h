@@ -1,7 +1,8 @@
 /*
- * Around every call of a user's function that a stage makes: a frame of its own, an error scope, and
- * draws that depend on the dataset, the iteration and the element's number alone, whichever thread
- * calls. What the thread was doing (a tape, a traced step, its own draws) does not see the call.
+ * Around every call of a user's function that a stage makes: a frame of its own, an error scope, draws
+ * that depend on the dataset, the iteration and the element's number alone, and kernels on one
+ * core, so that it does not matter which thread calls. What the thread was doing (a tape, a traced
+ * step, its own draws, its kernels' threads) does not see the call.
  *
  *     ls__callback call;
  *     ls_status st = ls__callback_open(&call, it, number);
@@ -26,7 +27,7 @@ typedef struct ls__callback {
     ls__error_scope errors;
     ls__draw_state draws;
     ls__sink *sink;
-    int frame, tape;
+    int frame, tape, threads;
 } ls__callback;
 
 /* Of element `number` of this iterator's (its input's, counted from 0 in every iteration).

@@ -4,12 +4,14 @@
 #include "data/callback.h"
 #include "data/stage_test.h"
 #include "dispatch/tape.h"
+#include "kernels/threads.h"
 
 static ls__it *open_range(ls__going *going, uint64_t iteration)
 {
     ls__it *it = NULL;
     ls_dataset *d = ls_range(0, 10, 1);
-    assert_int_equal(ls__it_open(d, &(ls__opening){ going, iteration }, &it), LS_OK);
+    assert_int_equal(ls__it_open(d, &(ls__opening){ .going = going, .iteration = iteration }, &it),
+                     LS_OK);
     return it;
 }
 
@@ -45,7 +47,7 @@ static void draws_are_the_elements(void **state)
         assert_true(drawn_for(b, 7) != x); /* another iteration */
         ls__it *taken = NULL;
         ls_dataset *d = ls_take(ls_range(0, 10, 1), 9);
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &taken), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &taken), LS_OK);
         assert_true(drawn_for(taken, 7) != x); /* another stage */
         ls__it_close(a);
         ls__it_close(b);
@@ -70,6 +72,72 @@ static void tapes_do_not_see_the_call(void **state)
         assert_true(ls__tape_noting());
         ls__it_close(it);
     }
+}
+
+/* Every stage's functions, on the thread that pulls, which has all cores for its own kernels. */
+static int calls, cores_seen;
+
+static void look_at_cores(void)
+{
+    calls++;
+    cores_seen += ls__kernel_threads_get();
+    ls__kernel_threads(3); /* stays in here */
+}
+
+static bool keeps(ls_value *v, void *user)
+{
+    (void)user;
+    look_at_cores();
+    return v;
+}
+
+static ls_value *maps(ls_value *v, void *user)
+{
+    (void)user;
+    look_at_cores();
+    return v;
+}
+
+static ls_dataset *makes(ls_value *v, void *user)
+{
+    (void)user;
+    look_at_cores();
+    return ls_once(v);
+}
+
+static ls_status generates(void *generator, ls_value **out)
+{
+    (void)generator;
+    look_at_cores();
+    *out = ls_leaf(ls_scalar_int(LS_I64, calls));
+    return ls_error_pending();
+}
+
+static void kernels_use_one_core(void **state)
+{
+    (void)state;
+    const int before = ls__kernel_threads_get();
+    ls__kernel_threads(5);
+    LS_FRAME {
+        ls_dataset *numbers = ls_range(0, 3, 1);
+        ls_dataset *all[] = { ls_filter(numbers, keeps, NULL), ls_map(numbers, LS_MAP(.fn = maps)),
+                              ls_flat_map(numbers, makes, NULL),
+                              ls_take(ls_generate(LS_GENERATOR(.next = generates)), 3) };
+        for (int i = 0; i < 4; i++) {
+            int n = 0;
+            calls = cores_seen = 0;
+            LS_FOR_EACH (v, all[i]) {
+                n += v != NULL;
+                assert_int_equal(ls__kernel_threads_get(), 5);
+            }
+            assert_int_equal(n, 3);
+            assert_true(calls >= 3);
+            assert_int_equal(cores_seen, calls);
+        }
+    }
+    assert_int_equal(ls_error(), LS_OK);
+    assert_int_equal(ls__kernel_threads_get(), 5);
+    ls__kernel_threads(before);
 }
 
 static void errors_say_which_element(void **state)
@@ -126,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(draws_are_the_elements, clean),
         cmocka_unit_test_setup(tapes_do_not_see_the_call, clean),
+        cmocka_unit_test_setup(kernels_use_one_core, clean),
         cmocka_unit_test_setup(errors_say_which_element, clean),
         cmocka_unit_test_setup(frames_left_open_are_an_error, clean),
     };

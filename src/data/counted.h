@@ -17,8 +17,10 @@ ls_status ls__counted_open(ls__it *it);
 
 void ls__counted_words_now(ls__it *it, int64_t *words);
 ls_status ls__counted_go(ls__it *it, const int64_t *words);
-ls_status ls__counted_save(ls__it *it, const int64_t *words, ls__bytes_out *to);
 ls_status ls__counted_load(ls__it *it, ls__bytes_in *from);
+
+/* These serve any stage whose state begins with its input and whose words are one, and the input's. */
+ls_status ls__counted_save(ls__it *it, const int64_t *words, ls__bytes_out *to);
 void ls__counted_release(ls__it *it, const int64_t *words);
 #define LS__COUNTS_ELEMENTS                                                                        \
     .words_now = ls__counted_words_now, .go = ls__counted_go, .save = ls__counted_save,            \

@@ -147,8 +147,6 @@ ls_dataset *ls__dataset_new(ls__dataset_draft *draft, const char *format, ...)
 
 ls_dataset *ls__dataset_on(const ls_dataset *d, ls_dataset *const *inputs)
 {
-    if (d->stage->on)
-        return d->stage->on(d, inputs);
     ls__dataset_draft draft = { .stage = d->stage,
                                 .n_inputs = d->n_inputs,
                                 .inputs = inputs,

@@ -254,6 +254,7 @@ static bool stage_on(ls_strategy *s, ls_dataset *d, int i, ls_dataset **out)
         STAGE(18, ls_interleave(d, LS_INTERLEAVE(.fn = inner, .user = other)))
         STAGE(19, ls_with_auto_shard(d, LS_AUTO_SHARD_OFF))
         STAGE(20, ls_distribute(s, d))
+        STAGE(21, ls_cache(d, NULL))
 #undef STAGE
     }
     return false;
@@ -271,7 +272,7 @@ static void no_further_stages(void **state)
             assert_non_null(strstr(ls_error_text(), "no further stages"));
             failed(LS_INVALID);
         }
-        assert_int_equal(stages, 21);
+        assert_int_equal(stages, 22);
         ls_iterator *it = ls_make_dataset_iterator(s, d);
         assert_null(it);
         failed(LS_INVALID);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "data/autoshard.h"
 #include "data/distribute_test_support.h"
 
 enum { FILES = 10, RECORDS = 10 };
@@ -58,8 +59,7 @@ static void go_through(ls_dataset *d, int replicas, seen *out)
     *out = (seen){ 0 };
     if (!d)
         fail_msg("%s", ls_error_report());
-    LS_FOR_EACH(step, d)
-    {
+    LS_FOR_EACH (step, d) {
         for (int r = 0; r < replicas; r++) {
             const ls_tensor *t = ls_leaf_tensor(ls_select(step, r));
             for (int64_t i = 0; i < ls_dim(t, 0); i++) {
@@ -158,11 +158,101 @@ static void t30_too_few_files(void **state)
     free_strategy(s);
 }
 
+/* ---- caches --------------------------------------------------------------------------------- */
+
+enum { CACHED = 4 }; /* files */
+
+static const char *in_directory(const char *name)
+{
+    static char names[8][96];
+    static int turn;
+    char *at = names[turn++ % 8];
+    snprintf(at, sizeof names[0], "%s/%s", directory, name);
+    return at;
+}
+
+static const char *cached_name(int file)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d.cached", file);
+    return in_directory(name);
+}
+
+/* Removes them, and says how many there are. */
+static int remove_caches(void)
+{
+    int n = 0;
+    LS_FRAME {
+        ls_dataset *names = LS_FILES(in_directory("cache-*"));
+        LS_FOR_EACH (name, names) {
+            const void *text;
+            size_t length;
+            assert_int_equal(ls_string_at(ls_leaf_tensor(name), 0, &text, &length), LS_OK);
+            assert_int_equal(length, strlen(in_directory("cache-0123456789abcdef")));
+            assert_int_equal(unlink(text), 0);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* The records of a pipeline's own files, in order. */
+static void gives_share(ls_dataset *d, int pipelines, int pipeline)
+{
+    int n = 0;
+    if (!d)
+        fail_msg("%s", ls_error_report());
+    LS_FOR_EACH (v, d) {
+        const void *text;
+        size_t length;
+        assert_int_equal(ls_string_at(ls_leaf_tensor(v), 0, &text, &length), LS_OK);
+        const char want[3] = { (char)('0' + pipeline + n / RECORDS * pipelines), ' ',
+                               (char)('0' + n % RECORDS) };
+        assert_int_equal(length, sizeof want);
+        assert_memory_equal(text, want, sizeof want);
+        n++;
+    }
+    if (ls_error_pending())
+        fail_msg("%s", ls_error_report());
+    assert_int_equal(n, CACHED / pipelines * RECORDS);
+}
+
+/* One name, and as many files as there are shares. They are found again: what was read is gone by then. */
+static void caches_are_a_pipelines_own(void **state)
+{
+    (void)state;
+    ls_strategy *s = strategy_ahead(2, 1, 0);
+    seen got;
+    for (int f = 0; f < CACHED; f++)
+        assert_int_equal(link(name_of(f), cached_name(f)), 0);
+    LS_FRAME {
+        ls_dataset *names = LS_FILES(in_directory("*.cached"));
+        ls_dataset *d = ls_cache(ls_tfrecords(names, NULL), in_directory("cache"));
+        for (int round = 0; round < 2; round++) {
+            gives_share(ls__shard_files("test", d, 2, 0), 2, 0);
+            gives_share(ls__shard_files("test", d, 2, 1), 2, 1);
+            gives_share(d, 1, 0);
+            for (int f = 0; f < CACHED && round == 0; f++)
+                assert_int_equal(unlink(cached_name(f)), 0);
+        }
+        go_through(ls_distribute(s, ls_batch(d, 4)), 2, &got);
+        for (int w = 0; w < 2; w++) {
+            assert_int_equal(got.n[w], CACHED / 2 * RECORDS);
+            for (int k = 0; k < got.n[w]; k++)
+                assert_int_equal(got.record[w][k], 10 * (w + 2 * (k / 10)) + k % 10);
+        }
+    }
+    assert_int_equal(remove_caches(), 2);
+    assert_int_equal(unlink(in_directory("cache")), 0);
+    free_strategy(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(t30_files_and_their_records, clean),
         cmocka_unit_test_setup(interleaved_files_are_shared_out, clean),
+        cmocka_unit_test_setup(caches_are_a_pipelines_own, clean),
         cmocka_unit_test_setup(t30_too_few_files, clean),
     };
     return cmocka_run_group_tests(tests, write_files, remove_files);

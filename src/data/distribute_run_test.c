@@ -36,9 +36,9 @@ static void t50_sum_of_squares(void **state)
                 ls_function *step = traced ? ls_trace(add_squares, total) : NULL;
                 ls_dataset *d =
                     ls_with_auto_shard(ls_batch(ls_range(0, 10, 1), 4), LS_AUTO_SHARD_DATA);
-                LS_FOR_EACH(batch, ls_distribute(s, d))
-                assert_non_null(traced ? ls_run(s, step, batch)
-                                       : ls_run_eager(s, add_squares, total, batch));
+                LS_FOR_EACH (batch, ls_distribute(s, d))
+                    assert_non_null(traced ? ls_run(s, step, batch)
+                                           : ls_run_eager(s, add_squares, total, batch));
                 assert_int_equal(ls_error_pending(), LS_OK);
                 assert_float_equal(ls_to_float(ls_read(total)), 285, 0);
                 ls_function_free(step);
@@ -94,8 +94,9 @@ static void train(const char *devices, int pipelines, bool traced, float *out)
             ls_distribute(s, ls_with_auto_shard(ls_batch(ls_make_numpy_dataset(s, line()), 7),
                                                 LS_AUTO_SHARD_DATA));
         for (int epoch = 0; epoch < 3; epoch++)
-            LS_FOR_EACH(batch, d)
-        assert_non_null(traced ? ls_run(s, step, batch) : ls_run_eager(s, train_step, &m, batch));
+            LS_FOR_EACH (batch, d)
+                assert_non_null(traced ? ls_run(s, step, batch)
+                                       : ls_run_eager(s, train_step, &m, batch));
         if (ls_error_pending())
             fail_msg("%s", ls_error_report());
         assert_int_equal(ls_steps(s), 9);

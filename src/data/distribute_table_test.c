@@ -74,8 +74,7 @@ static int64_t go_through(ls_dataset *d, int replicas, int64_t batch, int *seen,
     *short_steps = 0;
     if (!d)
         fail_msg("%s", ls_error_report());
-    LS_FOR_EACH(step, d)
-    {
+    LS_FOR_EACH (step, d) {
         int64_t rows = count_step(step, replicas, seen);
         assert_true(rows > 0 && rows <= batch);
         *short_steps += rows < batch;

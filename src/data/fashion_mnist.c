@@ -20,13 +20,16 @@ static ls_tensor *read_part(const char *dir, const char *prefix, const char *wha
         ls__fail(LS_INVALID, "ls_fashion_mnist: the directory's name is too long");
         return NULL;
     }
+    ls__error_scope scope; /* an error of before stays the first */
+    ls__error_scope_open(&scope);
     ls_tensor *t = ls_read_idx(path);
     if (!t && ls_error_pending() == LS_NOT_FOUND) {
         ls_error();
-        ls__hint(ls__fail(LS_NOT_FOUND, "ls_fashion_mnist: '%s' is not there", path),
+        ls__hint(ls__fail(LS_NOT_FOUND, "'%s' is not there", path),
                  "install Debian's dataset-fashion-mnist, or set LOCKSTEP_FASHION_MNIST to the "
                  "directory of its files");
     }
+    ls__error_scope_close(&scope, LS_OK, "ls_fashion_mnist");
     return t;
 }
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/counted.h"
+
 enum { MOST_AT_ONCE = 256 }; /* records: what a pull costs is shared by many */
 
 typedef struct records_state {
@@ -91,7 +93,7 @@ static ls_status say_damage(ls__it *it, ls_status st, const ls__damage *damage)
     const ls__file_records *o = it->dataset->options;
     if (st == LS_CORRUPT && o->skip_corrupt) {
         atomic_fetch_add_explicit(&it->how.going->skipped, 1, memory_order_relaxed);
-        st = LS_OK;
+        st = ls__it_stopped(it) ? ls__stopped() : LS_OK; /* they may be all that there is */
     } else if (!damage->what[0]) {
         st = ls__stream_failure(&s->stream);
     } else {
@@ -216,12 +218,6 @@ static ls_status go(ls__it *it, const int64_t *words)
     return st ? st : go_into(it, words[0]);
 }
 
-static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
-{
-    ls__put_int(to, words[0]);
-    return ls__it_save(((records_state *)it->state)->input, words + 1, to);
-}
-
 static ls_status load(ls__it *it, ls__bytes_in *from)
 {
     int64_t offset;
@@ -229,11 +225,6 @@ static ls_status load(ls__it *it, ls__bytes_in *from)
     if (!st)
         st = ls__it_load(((records_state *)it->state)->input, from);
     return st ? st : go_into(it, offset);
-}
-
-static void release(ls__it *it, const int64_t *words)
-{
-    ls__it_release(((records_state *)it->state)->input, words + 1);
 }
 
 /* ---- the stage ------------------------------------------------------------------------------ */
@@ -266,8 +257,8 @@ static void close(ls__it *it)
 #define READS_FILES(text)                                                                          \
     {                                                                                              \
         .name = text, .state_bytes = sizeof(records_state), .open = open, .close = close,          \
-        .pull = pull, .words_now = words_now, .go = go, .save = save, .load = load,                \
-        .release = release, .flags = LS__STAGE_READS_FILES                                         \
+        .pull = pull, .words_now = words_now, .go = go, .save = ls__counted_save, .load = load,    \
+        .release = ls__counted_release, .flags = LS__STAGE_READS_FILES                             \
     }
 
 const ls__stage ls__tfrecords_stage = READS_FILES("tfrecords");

@@ -80,7 +80,7 @@ static void going_to_elements(void **state)
     add_bytes(&a, b.at, b.n);
     LS_FRAME {
         ls__going going = { 0 };
-        ls__opening how = { &going, 0 };
+        ls__opening how = { .going = &going };
         ls__it *it = NULL;
         ls__chunk c = { 0 };
         static int64_t words[N + 1][2];

@@ -3,23 +3,12 @@
  */
 #include <string.h>
 
-#include "data/iterator.h"
+#include "data/indexed.h"
 #include "os/glob.h"
 
 typedef struct files_options {
     ls__names names;
 } files_options;
-
-typedef struct files_state {
-    int64_t at;
-} files_state;
-
-static ls_status open(ls__it *it)
-{
-    it->words = 1;
-    it->light = true;
-    return LS_OK;
-}
 
 static void close(ls__it *it)
 {
@@ -28,10 +17,9 @@ static void close(ls__it *it)
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
-    files_state *s = it->state;
+    ls__indexed *s = it->state;
     const files_options *o = it->dataset->options;
-    int64_t left = (int64_t)o->names.count - s->at;
-    int n = left < most ? (int)left : most;
+    const int n = ls__indexed_left(it, most);
     if (n == 0)
         return LS_END;
     ls_status st = ls__chunk_room(out, n, 1, 1);
@@ -48,27 +36,9 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     return LS_OK;
 }
 
-static void words_now(ls__it *it, int64_t *words)
-{
-    words[0] = ((files_state *)it->state)->at;
-}
-
-static ls_status go(ls__it *it, const int64_t *words)
-{
-    const files_options *o = it->dataset->options;
-    if (words[0] < 0 || words[0] > (int64_t)o->names.count)
-        return ls__position_corrupt();
-    ((files_state *)it->state)->at = words[0];
-    return LS_OK;
-}
-
-static const ls__stage files_stage = { .name = "files",
-                                       .state_bytes = sizeof(files_state),
-                                       .open = open,
-                                       .close = close,
-                                       .pull = pull,
-                                       .words_now = words_now,
-                                       .go = go };
+static const ls__stage files_stage = {
+    .name = "files", .state_bytes = sizeof(ls__indexed), .close = close, .pull = pull, LS__HAS_INDEX
+};
 
 /* ---- making --------------------------------------------------------------------------------- */
 

@@ -41,8 +41,7 @@ static void names(void **state)
         ls_iterator_free(it);
         ls_iterator_free(other);
         int64_t batches = 0;
-        LS_FOR_EACH(batch, ls_batch(ls_skip(d, 1), 4))
-        {
+        LS_FOR_EACH (batch, ls_batch(ls_skip(d, 1), 4)) {
             batches++;
             assert_int_equal(ls_dim(ls_leaf_tensor(batch), 0), batches == 1 ? 4 : 1);
         }

@@ -62,8 +62,7 @@ static void elements_pass_as_they_are(void **state)
             assert_string_equal(ls_dataset_text(f), "i64[], bytes[]");
             EXPECT(f, 2, 3, 5);
             ls_dataset *b = ls_batch(f, 3);
-            LS_FOR_EACH(v, b)
-            {
+            LS_FOR_EACH (v, b) {
                 const void *data;
                 size_t length;
                 assert_int_equal(ls_string_at(ls_item(v, 1), 1, &data, &length), LS_OK);

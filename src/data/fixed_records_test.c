@@ -147,8 +147,8 @@ static void back_to_the_beginning(void **state)
         ls__it *it = NULL;
         ls__chunk c = { 0 };
         int64_t words[2];
-        assert_int_equal(ls__it_open(fixed(LS_PLAIN, 3, 5, 0), &(ls__opening){ &going, 0 }, &it),
-                         LS_OK);
+        assert_int_equal(
+            ls__it_open(fixed(LS_PLAIN, 3, 5, 0), &(ls__opening){ .going = &going }, &it), LS_OK);
         ls__it_words(it, words);
         for (int turn = 0; turn < 3; turn++) {
             assert_int_equal(ls__it_go(it, words), LS_OK);

@@ -276,7 +276,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
         st = next(it, most, out);
         if (!st)
             mark(it);
-    } while (!st && out->n < most);
+    } while (!st && out->n < most && !ls__it_stopped(it));
     s->ended = st == LS_END;
     if (st && !s->ended)
         ls__error_take(&s->waiting);

@@ -158,8 +158,7 @@ static void gives_what_next_gives(void **state)
         d = ls_batch(counting(&r, "i64[]"), 2);
         assert_string_equal(ls_dataset_text(d), "i64[?]");
         int64_t sum = 0, batches = 0;
-        LS_FOR_EACH(b, d)
-        {
+        LS_FOR_EACH (b, d) {
             sum += ls_to_int(ls_sum(ls_leaf_tensor(b), LS_ALL_AXES, false));
             batches++;
         }
@@ -265,7 +264,8 @@ static void a_failure_waits_its_turn(void **state)
         ls__going going = { 0 };
         ls__it *it;
         ls__chunk c = { 0 };
-        assert_int_equal(ls__it_open(counting(&r, NULL), &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(counting(&r, NULL), &(ls__opening){ .going = &going }, &it),
+                         LS_OK);
         assert_int_equal(ls__it_pull(it, 100, &c), LS_OK);
         assert_int_equal(c.n, 3);
         assert_int_equal(*ls__chunk_after(&c, 2), 3);
@@ -388,14 +388,14 @@ static void remembers_until_released(void **state)
         ls__going going = { 0 };
         ls__it *it, *other;
         ls__chunk c = { 0 };
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         assert_int_equal(ls__it_pull(it, 40, &c), LS_OK);
         assert_int_equal(c.n, 40);
         assert_int_equal(going.bytes, 40 * sizeof(int64_t));
         for (int i = 0; i < 40; i++) {
             ls__bytes_out bytes = { 0 };
             assert_int_equal(ls__it_save(it, ls__chunk_after(&c, i), &bytes), LS_OK);
-            assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &other), LS_OK);
+            assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &other), LS_OK);
             ls__bytes_in from = { bytes.at, bytes.at + bytes.used };
             assert_int_equal(ls__it_load(other, &from), LS_OK);
             assert_true(from.at == from.end);

@@ -14,7 +14,6 @@
 
 #include "data/callback.h"
 #include "data/first.h"
-#include "kernels/threads.h"
 #include "os/topology.h"
 
 enum { DEFAULT_CYCLE = 16, MOST_CYCLE = 65536, MOST_PARALLEL = 1024 };
@@ -44,15 +43,12 @@ ls_status ls__interleave_make(ls__it *it, int slot, ls__chunk *from, int64_t num
 {
     const ls__interleave *s = it->state;
     const ls__interleave_options *o = it->dataset->options;
-    const int threads = ls__kernel_threads_get();
     ls__it *made = NULL;
     ls__callback call;
     ls_status st = ls__callback_open(&call, it, number);
     if (st)
         return st;
-    ls__kernel_threads(1);
     st = open_made(it, from, slot < o->parallel, &made);
-    ls__kernel_threads(threads);
     st = ls__callback_close(&call, st, o->who, number);
     if (!st && !(*out = ls__inner_new(made, number, before, s->input->words)))
         st = LS_NO_MEMORY;

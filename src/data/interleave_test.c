@@ -240,7 +240,7 @@ static void remembers_what_was_not_released(void **state)
         int64_t all[MOST_ELEMENTS];
         const int n = all_of(d, all);
         assert_int_equal(n, 15);
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         while (ls__it_pull(it, 2, &chunk) == LS_OK)
             ls__chunk_clear(&chunk);
         for (int64_t released = 0; released < n; released += 4) {
@@ -248,7 +248,7 @@ static void remembers_what_was_not_released(void **state)
             for (int64_t at = released; at <= n; at++) {
                 ls__bytes_out saved = { 0 };
                 assert_int_equal(ls__it_save(it, &at, &saved), LS_OK);
-                assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &other), LS_OK);
+                assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &other), LS_OK);
                 ls__bytes_in from = { saved.at, saved.at + saved.used };
                 assert_int_equal(ls__it_load(other, &from), LS_OK);
                 for (int64_t k = at; k < n; k++) {
@@ -310,7 +310,7 @@ static void positions_are_read_to_their_end(void **state)
             ls__put_bytes(&saved, "\0\0\0", more); /* in front of number 0 */
             ls__put_ints(&saved, 2, (int64_t[]){ 1, 1 });
             ls__bytes_in from = { saved.at, saved.at + saved.used };
-            assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+            assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
             assert_int_equal(ls__it_load(it, &from), more == 1 ? LS_OK : LS_CORRUPT);
             if (more != 1)
                 failed(LS_CORRUPT);
@@ -331,7 +331,7 @@ static void damaged_positions(void **state)
         ls__going going = { .skipped = 0 };
         ls__it *it = NULL, *other = NULL;
         ls__chunk chunk = { .n = 0 };
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         for (int i = 0; i < 7; i++) {
             ls__chunk_clear(&chunk);
             assert_int_equal(ls__it_pull(it, 1, &chunk), LS_OK);
@@ -345,7 +345,7 @@ static void damaged_positions(void **state)
                 if (flip && n < saved.used)
                     bytes[n] ^= (unsigned char)flip;
                 ls__bytes_in from = { bytes, bytes + (flip ? saved.used : n) };
-                assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &other), LS_OK);
+                assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &other), LS_OK);
                 ls_status st = ls__it_load(other, &from);
                 if (st)
                     failed(st);

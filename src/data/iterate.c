@@ -31,7 +31,7 @@ static ls_status open(ls_iterator *i, uint64_t iteration)
     ls__chunk_free(&i->chunk);
     i->iteration = iteration;
     i->waits = false;
-    ls__opening how = { &i->going, iteration };
+    ls__opening how = { .going = &i->going, .iteration = iteration };
     ls_status st = ls__it_open(i->dataset, &how, &i->it);
     if (st)
         return st;

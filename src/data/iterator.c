@@ -49,6 +49,11 @@ ls_status ls__it_open_input(ls__it *it, int own, ls__it **input)
     return LS_OK;
 }
 
+ls_status ls__stopped(void)
+{
+    return ls__fail(LS_CANCELLED, "the iterator goes elsewhere, or ends");
+}
+
 void ls__it_words(ls__it *it, int64_t *words)
 {
     it->stage->words_now(it, words);

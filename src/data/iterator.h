@@ -29,9 +29,17 @@ typedef struct ls__going {
     _Atomic int64_t bytes;   /* held in buffers */
 } ls__going;
 
+/* Who runs threads in front of a stage asks them to stop: pulls of all that the stage is made of fail
+ * then, so that none goes on for ever (a filter that nothing passes, of data without end). */
+typedef struct ls__stop {
+    _Atomic bool asked;
+    const struct ls__stop *outer; /* of threads that those threads work for; NULL: there are none */
+} ls__stop;
+
 typedef struct ls__opening {
     ls__going *going;
-    uint64_t iteration; /* which iteration of the dataset: 0, 1, ... */
+    uint64_t iteration;   /* which iteration of the dataset: 0, 1, ... */
+    const ls__stop *stop; /* NULL: there are no threads in front of it */
 } ls__opening;
 
 typedef struct ls__it ls__it;
@@ -83,10 +91,6 @@ typedef struct ls__stage {
     unsigned flags;
     int64_t (*batch)(
         const ls_dataset *d); /* stages that batch: the rows of a whole one. NULL: none */
-
-    /* Itself on other inputs, where options cannot be shared with what was there before (what a cache
-     * remembers is its input's). NULL: they can. */
-    ls_dataset *(*on)(const ls_dataset *d, ls_dataset *const *inputs);
 } ls__stage;
 
 enum ls__stage_flags {
@@ -103,9 +107,20 @@ ls_iterator *ls__iterator_new(ls_dataset *d);
 ls_status ls__it_open(ls_dataset *d, const ls__opening *how, ls__it **out);
 void ls__it_close(ls__it *it); /* takes NULL */
 
+static inline bool ls__it_stopped(const ls__it *it)
+{
+    for (const ls__stop *s = it->how.stop; s; s = s->outer)
+        if (atomic_load_explicit(&s->asked, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+ls_status ls__stopped(void); /* LS_CANCELLED: nobody will see it, those who wait for it are going */
+
+/* Whoever pulls in a loop is asked to stop here. */
 static inline ls_status ls__it_pull(ls__it *it, int most, ls__chunk *out)
 {
-    return it->stage->pull(it, most, out);
+    return ls__it_stopped(it) ? ls__stopped() : it->stage->pull(it, most, out);
 }
 
 void ls__it_words(ls__it *it, int64_t *words);

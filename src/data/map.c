@@ -11,7 +11,6 @@
 #include "data/ahead.h"
 #include "data/callback.h"
 #include "data/first.h"
-#include "kernels/threads.h"
 #include "os/topology.h"
 #include "tensor/value.h"
 
@@ -26,6 +25,7 @@ typedef struct map_options {
 typedef struct map_state {
     ls__it *input;
     ls__ahead *ahead;
+    ls__stop stop;
     ls__type *first; /* element's; NULL: there was none */
     int64_t number;  /* of the next element */
     ls__turn turn;   /* of the thread that pulls */
@@ -77,16 +77,13 @@ static ls_status put(ls__it *it, ls__turn *turn, const ls_value *result)
 static ls_status work(ls__it *it, ls__turn *turn)
 {
     const map_options *o = it->dataset->options;
-    const int threads = ls__kernel_threads_get();
     ls__callback call;
     ls_status st = ls__callback_open(&call, it, turn->number);
     if (st)
         return st;
-    ls__kernel_threads(1); /* as on the other threads: bits do not depend on which it is */
     ls_value *element = ls__element_value(&turn->in, 0);
     ls_value *result = element ? o->fn(element, o->user) : NULL;
     st = result ? put(it, turn, result) : ls__callback_failed();
-    ls__kernel_threads(threads);
     st = ls__callback_close(&call, st, "ls_map", turn->number);
     if (st)
         ls__chunk_clear(&turn->out);
@@ -104,8 +101,11 @@ static ls_status open(ls__it *it)
                                   .room = 2 * o->parallel,
                                   .at_once = 1,
                                   .name = "ls_map",
+                                  .stop = &s->stop,
                                   .take = take,
                                   .work = work };
+    if (plan.threads > 0)
+        ls__ahead_guard(it, &s->stop);
     ls_status st = ls__it_open_input(it, 1, &s->input);
     if (!st && !ls__turn_open(&s->turn, it->words))
         st = ls__fail_memory("ls_map", (size_t)it->words * sizeof *s->turn.after);

@@ -70,8 +70,7 @@ static void spec_is_known_before(void **state)
                    LS_MAP(.fn = to_floats, .parallel = 2, .spec = "{id: i64[?], square: f32[?]}"));
         assert_string_equal(ls_dataset_text(d), "{id: i64[?], square: f32[?]}");
         int64_t at = 0;
-        LS_FOR_EACH(v, d)
-        {
+        LS_FOR_EACH (v, d) {
             ls_tensor *x = ls_leaf_tensor(ls_get(v, "id"));
             ls_tensor *y = ls_leaf_tensor(ls_get(v, "square"));
             for (int64_t i = 0; i < ls_count(x); i++, at++) {
@@ -506,7 +505,7 @@ static void goes_anywhere(void **state)
         ls__it *it = NULL;
         ls__chunk chunk = { .n = 0 };
         int64_t words[2];
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         assert_true(it->light);
         for (int64_t to = 0; to < 50; to += 7)
             for (int more = 1; more < 5; more++) {
@@ -540,7 +539,7 @@ static void stands_behind_failures(void **state)
         ls__it *it = NULL;
         ls__chunk chunk = { .n = 0 };
         int64_t words[2];
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         for (int64_t i = 0; i <= 9; i++) {
             ls__it_words(it, words);
             assert_true(words[0] == i && words[1] == i);

@@ -73,8 +73,7 @@ static void filled_up_to_the_largest(void **state)
                                 LS_PADDED(.value = value, .shapes = given ? "f32[7,?]" : NULL,
                                           .full = seed % 3 == 0));
             int64_t at = 0;
-            LS_FOR_EACH(v, d)
-            {
+            LS_FOR_EACH (v, d) {
                 int64_t rows = 0, columns = 0, size = at + n < TABLES ? n : TABLES - at;
                 for (int64_t i = at; i < at + size; i++) {
                     rows = tables[i].rows > rows ? tables[i].rows : rows;
@@ -94,8 +93,7 @@ static void large_batches(void **state)
     (void)state;
     LS_FRAME {
         int64_t n = 0;
-        LS_FOR_EACH(v, ls_padded_batch(WATCH(.count = 1000), 600, NULL))
-        {
+        LS_FOR_EACH (v, ls_padded_batch(WATCH(.count = 1000), 600, NULL)) {
             const int64_t *x = ls_data(ls_leaf_tensor(v));
             for (int64_t i = 0; i < ls_dim(ls_leaf_tensor(v), 0); i++)
                 assert_int_equal(x[i], n++);
@@ -112,8 +110,7 @@ static void padding_of_every_dtype(void **state)
         for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
             ls_value *two[] = { ls_leaf(ls_full(dtypes[i], LS_DIMS(1), 0)),
                                 ls_leaf(ls_full(dtypes[i], LS_DIMS(3), 0)) };
-            LS_FOR_EACH(v, ls_padded_batch(all_of(2, two), 2, LS_PADDED(.value = 1)))
-            {
+            LS_FOR_EACH (v, ls_padded_batch(all_of(2, two), 2, LS_PADDED(.value = 1))) {
                 ls_tensor *x = ls_cast(ls_leaf_tensor(v), LS_F64);
                 assert_true(ls_to_double(ls_sum(x, LS_ALL_AXES, false)) == 2);
             }
@@ -144,8 +141,7 @@ static void strings_are_filled_up_with_empty_ones(void **state)
             d = ls_padded_batch(kinds[i], 2, LS_PADDED(.shapes = "bytes[4], bytes[]", .value = 7));
             assert_string_equal(ls_dataset_text(d), "bytes[2,4], bytes[2]");
             int batches = 0;
-            LS_FOR_EACH(v, d)
-            {
+            LS_FOR_EACH (v, d) {
                 const void *text;
                 size_t length;
                 assert_int_equal(ls_dim(ls_item(v, 0), 1), 4);

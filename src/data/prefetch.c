@@ -15,6 +15,7 @@ typedef struct prefetch_options {
 typedef struct prefetch_state {
     ls__it *input;
     ls__ahead *ahead;
+    ls__stop stop;
 } prefetch_state;
 
 static ls_status take(ls__it *it, int most, ls__turn *turn)
@@ -38,7 +39,10 @@ static ls_status open(ls__it *it)
                                   .room = o->n,
                                   .at_once = MOST_AT_ONCE,
                                   .name = "ls_prefetch",
+                                  .stop = &s->stop,
                                   .take = take };
+    if (plan.threads > 0)
+        ls__ahead_guard(it, &s->stop);
     ls_status st = ls__it_open_input(it, 0, &s->input);
     return st ? st : ls__ahead_open(it, s->input, &plan, &s->ahead);
 }

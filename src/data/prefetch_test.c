@@ -66,8 +66,7 @@ static void elements_of_any_kind(void **state)
         ls_dataset *d =
             ls_prefetch(ls_slices(ls_tensors(2, (ls_tensor *[]){ strings, numbers })), 2);
         int n = 0;
-        LS_FOR_EACH(v, d)
-        {
+        LS_FOR_EACH (v, d) {
             const void *text;
             size_t length;
             assert_int_equal(ls_string_at(ls_item(v, 0), 0, &text, &length), LS_OK);
@@ -176,7 +175,7 @@ static void goes_anywhere(void **state)
         ls__it *it = NULL;
         ls__chunk chunk = { .n = 0 };
         int64_t words;
-        assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+        assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
         for (int64_t to = 0; to < 50; to += 7)
             for (int more = 1; more < 5; more++) {
                 assert_int_equal(ls__it_go(it, &to), LS_OK);

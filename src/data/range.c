@@ -3,24 +3,17 @@
  */
 #include <stdlib.h>
 
-#include "data/iterator.h"
+#include "data/indexed.h"
 
 typedef struct range_options {
     int64_t begin, step, count;
 } range_options;
 
 typedef struct range_state {
-    int64_t at;
+    ls__indexed index;
     int64_t *numbers; /* of the last chunk */
     int room;
 } range_state;
-
-static ls_status open(ls__it *it)
-{
-    it->words = 1;
-    it->light = true;
-    return LS_OK;
-}
 
 static void close(ls__it *it)
 {
@@ -43,8 +36,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     range_state *s = it->state;
     const range_options *o = it->dataset->options;
-    int64_t left = o->count - s->at;
-    int n = left < most ? (int)left : most;
+    const int n = ls__indexed_left(it, most);
     if (n == 0)
         return LS_END;
     ls_status st = make_room(s, n);
@@ -55,36 +47,19 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     out->structure = ls__type_structure(it->dataset->type);
     for (out->n = 0; out->n < n; out->n++) {
         /* unsigned: the last step may leave the numbers there are */
-        s->numbers[out->n] = (int64_t)((uint64_t)o->begin + (uint64_t)o->step * (uint64_t)s->at);
+        s->numbers[out->n] =
+            (int64_t)((uint64_t)o->begin + (uint64_t)o->step * (uint64_t)s->index.at);
         *ls__chunk_datum(out, out->n, 0) = (ls__datum){ .spec = { .dtype = LS_I64 },
                                                         .data = &s->numbers[out->n],
                                                         .bytes = sizeof *s->numbers };
-        *ls__chunk_after(out, out->n) = ++s->at;
+        *ls__chunk_after(out, out->n) = ++s->index.at;
     }
     return LS_OK;
 }
 
-static void words_now(ls__it *it, int64_t *words)
-{
-    words[0] = ((range_state *)it->state)->at;
-}
-
-static ls_status go(ls__it *it, const int64_t *words)
-{
-    const range_options *o = it->dataset->options;
-    if (words[0] < 0 || words[0] > o->count)
-        return ls__position_corrupt();
-    ((range_state *)it->state)->at = words[0];
-    return LS_OK;
-}
-
-static const ls__stage range_stage = { .name = "range",
-                                       .state_bytes = sizeof(range_state),
-                                       .open = open,
-                                       .close = close,
-                                       .pull = pull,
-                                       .words_now = words_now,
-                                       .go = go };
+static const ls__stage range_stage = {
+    .name = "range", .state_bytes = sizeof(range_state), .close = close, .pull = pull, LS__HAS_INDEX
+};
 
 /* Numbers from begin up to end, which is not reached. */
 static int64_t count_of(int64_t begin, int64_t end, int64_t step)

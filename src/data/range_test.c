@@ -13,8 +13,7 @@ static void ranges_and_batches(void **state)
         assert_string_equal(ls_dataset_text(d), "i64[?]");
         assert_int_equal(ls_cardinality(d), 3);
         int64_t sum = 0, batches = 0;
-        LS_FOR_EACH(x, d)
-        {
+        LS_FOR_EACH (x, d) {
             sum += ls_to_int(ls_sum(ls_leaf_tensor(x), LS_ALL_AXES, false));
             batches++;
         }
@@ -43,8 +42,7 @@ static void pictures(void **state)
         d = ls_batch_full(d, 64);
         assert_string_equal(ls_dataset_text(d), "u8[64,28,28,1], u8[64]");
         int batches = 0;
-        LS_FOR_EACH(batch, d)
-        {
+        LS_FOR_EACH (batch, d) {
             assert_int_equal(ls_dim(ls_item(batch, 0), 0), 64);
             if (++batches == 100)
                 break;

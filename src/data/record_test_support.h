@@ -113,7 +113,7 @@ static inline bytes pull_all(ls_dataset *d, int most, int *errors, int64_t *skip
     ls__going going = { 0 };
     ls__it *it = NULL;
     ls__chunk c = { 0 };
-    assert_int_equal(ls__it_open(d, &(ls__opening){ &going, 0 }, &it), LS_OK);
+    assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
     *errors = 0;
     for (ls_status st; (st = ls__it_pull(it, most, &c)) != LS_END;) {
         if (st) {

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "data/iterator.h"
+#include "data/indexed.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
 
@@ -15,17 +15,6 @@ typedef struct slices_options {
     int64_t rows;
     bool whole; /* ls_once: the value itself is the only row */
 } slices_options;
-
-typedef struct slices_state {
-    int64_t at;
-} slices_state;
-
-static ls_status open(ls__it *it)
-{
-    it->words = 1;
-    it->light = true;
-    return LS_OK;
-}
 
 static void close(ls__it *it)
 {
@@ -54,10 +43,9 @@ static ls__datum row_of(const ls_tensor *t, bool whole, int64_t row)
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
-    slices_state *s = it->state;
+    ls__indexed *s = it->state;
     const slices_options *o = it->dataset->options;
-    int64_t left = o->rows - s->at;
-    int n = left < most ? (int)left : most;
+    const int n = ls__indexed_left(it, most);
     if (n == 0)
         return LS_END;
     ls_status st = ls__chunk_room(out, n, o->leaves, 1);
@@ -72,27 +60,11 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     return LS_OK;
 }
 
-static void words_now(ls__it *it, int64_t *words)
-{
-    words[0] = ((slices_state *)it->state)->at;
-}
-
-static ls_status go(ls__it *it, const int64_t *words)
-{
-    const slices_options *o = it->dataset->options;
-    if (words[0] < 0 || words[0] > o->rows)
-        return ls__position_corrupt();
-    ((slices_state *)it->state)->at = words[0];
-    return LS_OK;
-}
-
 static const ls__stage slices_stage = { .name = "slices",
-                                        .state_bytes = sizeof(slices_state),
-                                        .open = open,
+                                        .state_bytes = sizeof(ls__indexed),
                                         .close = close,
                                         .pull = pull,
-                                        .words_now = words_now,
-                                        .go = go };
+                                        LS__HAS_INDEX };
 
 /* ---- making --------------------------------------------------------------------------------- */
 

@@ -166,7 +166,8 @@ static inline ls__it *open_one(ls_dataset *d, ls__going *going, uint64_t iterati
 {
     ls__it *it = NULL;
     assert_non_null(d);
-    assert_int_equal(ls__it_open(d, &(ls__opening){ going, iteration }, &it), LS_OK);
+    assert_int_equal(ls__it_open(d, &(ls__opening){ .going = going, .iteration = iteration }, &it),
+                     LS_OK);
     t->n = t->failures = 0;
     ls__it_words(it, t->words[0]);
     return it;

@@ -95,8 +95,7 @@ static void elements_and_batches(void **state)
         ls_iterator_free(it);
 
         got.n = 0;
-        LS_FOR_EACH(batch, ls_batch(all_of("x", LS_PLAIN), 64))
-        {
+        LS_FOR_EACH (batch, ls_batch(all_of("x", LS_PLAIN), 64)) {
             ls_tensor *t = ls_leaf_tensor(batch);
             for (int64_t i = 0; i < ls_dim(t, 0); i++) {
                 const void *data;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/iterator.h"
+#include "data/counted.h"
 #include "tensor/tensor.h"
 
 enum { MOST_AT_ONCE = 16 };
@@ -206,12 +206,6 @@ static ls_status go(ls__it *it, const int64_t *words)
     return st ? st : begin_at_row(s, words[0]);
 }
 
-static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
-{
-    ls__put_int(to, words[0]);
-    return ls__it_save(((unbatch_state *)it->state)->input, words + 1, to);
-}
-
 static ls_status load(ls__it *it, ls__bytes_in *from)
 {
     unbatch_state *s = it->state;
@@ -222,11 +216,6 @@ static ls_status load(ls__it *it, ls__bytes_in *from)
     return st ? st : begin_at_row(s, row);
 }
 
-static void release(ls__it *it, const int64_t *words)
-{
-    ls__it_release(((unbatch_state *)it->state)->input, words + 1);
-}
-
 static const ls__stage unbatch_stage = { .name = "unbatch",
                                          .state_bytes = sizeof(unbatch_state),
                                          .open = open,
@@ -234,9 +223,9 @@ static const ls__stage unbatch_stage = { .name = "unbatch",
                                          .pull = pull,
                                          .words_now = words_now,
                                          .go = go,
-                                         .save = save,
+                                         .save = ls__counted_save,
                                          .load = load,
-                                         .release = release };
+                                         .release = ls__counted_release };
 
 /* ---- making --------------------------------------------------------------------------------- */
 

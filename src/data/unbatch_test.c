@@ -34,8 +34,7 @@ static void rows_of_all_leaves(void **state)
         for (int kind = 0; kind < 3; kind++) {
             assert_string_equal(ls_dataset_text(kinds[kind]), "{n: f32[2], t: bytes[]}");
             int row = 0;
-            LS_FOR_EACH(v, kinds[kind])
-            {
+            LS_FOR_EACH (v, kinds[kind]) {
                 const float *x = ls_data(ls_leaf_tensor(ls_get(v, "n")));
                 const void *text;
                 size_t length;
@@ -62,8 +61,7 @@ static void rows_of_string_tables(void **state)
         ls_dataset *d = ls_unbatch(ls_once(ls_leaf(table)));
         assert_string_equal(ls_dataset_text(d), "bytes[2]");
         int at = 0;
-        LS_FOR_EACH(v, ls_unbatch(ls_shuffle(d, 1, 0)))
-        {
+        LS_FOR_EACH (v, ls_unbatch(ls_shuffle(d, 1, 0))) {
             const void *text;
             size_t length;
             assert_int_equal(ls_string_at(ls_leaf_tensor(v), 0, &text, &length), LS_OK);

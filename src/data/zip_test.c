@@ -66,8 +66,7 @@ static void many(void **state)
         int64_t n = 0;
         for (int i = 0; i < 64; i++)
             all[i] = WATCH(.count = 200, .heavy = i % 3 == 0);
-        LS_FOR_EACH(v, ls_zip(64, all))
-        {
+        LS_FOR_EACH (v, ls_zip(64, all)) {
             for (int i = 0; i < 64; i++)
                 assert_int_equal(ls_to_int(ls_item(v, i)), n);
             n++;
