@@ -71,10 +71,10 @@ static void free_entries(ls__entry *e)
     }
 }
 
-void ls__ahead_close(ls__ahead *a)
+bool ls__ahead_close(ls__ahead *a)
 {
     if (!a)
-        return;
+        return true;
     const bool here = !ls__crew_is_lost(a);
     ls__ahead_flush(a);
     free_entries(a->spare);
@@ -88,6 +88,7 @@ void ls__ahead_close(ls__ahead *a)
         ls__lock_end(&a->lock);
     }
     free(a);
+    return here;
 }
 
 /* ---- pulling -------------------------------------------------------------------------------- */

@@ -38,9 +38,10 @@ void ls__ahead_guard(ls__it *it, ls__stop *stop);
 /* `it` has its words already; nobody but ahead touches `input` while threads run. */
 ls_status ls__ahead_open(ls__it *it, ls__it *input, const ls__ahead_plan *plan, ls__ahead **out);
 
-/* Waits for the threads, also for what they work on; takes NULL. The input is quiet then, perhaps in the
- * middle of something: it is closed, or goes elsewhere. */
-void ls__ahead_close(ls__ahead *a);
+/* Waits for the threads, also for what they work on; takes NULL. True: the input is quiet then, perhaps in
+ * the middle of something, and can be closed. False: in a process forked since, where it is as the thread
+ * left it that had it, maybe half-way; it is nobody's then. */
+bool ls__ahead_close(ls__ahead *a);
 
 /* Called in every pull: whether to pull here, or to do it alone, by take and work. */
 bool ls__ahead_goes(ls__ahead *a);

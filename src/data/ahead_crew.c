@@ -148,11 +148,18 @@ static void work(ls__ahead *a)
         ls__place_tell_all(&a->work); /* the others can end */
 }
 
+/* Who pulls takes nothing while a turn is on its way: how long a take lasts is the input's business, and
+ * that turn may be done before. */
+static bool may_take(const ls__ahead *a, const void *who)
+{
+    const bool goes_on = a->taker == who && a->plan.work && a->waiting <= a->plan.threads;
+    return can_take(a) && (a->waiting == 0 || goes_on) && !(who == a && a->first);
+}
+
 /* What was taken is worked on at once, unless who took it goes on and somebody else does that. */
 bool ls__crew_step(ls__ahead *a, const void *who, int most)
 {
-    const bool goes_on = a->taker == who && a->plan.work && a->waiting <= a->plan.threads;
-    if (can_take(a) && (a->waiting == 0 || goes_on) && take(a, who, most)) {
+    if (may_take(a, who) && take(a, who, most)) {
         if (a->plan.work)
             tell_of_work(a);
         else

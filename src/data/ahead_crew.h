@@ -48,8 +48,8 @@ struct ls__ahead {
     const void *taker; /* who took last: a thread, as ls__crew_step knows it */
 };
 
-/* One thing that there is to do, by `who`: taking a turn of up to `most` elements, or working on one that
- * is taken. False: there is none now. Has the lock before and after, and not between; the thread has no
+/* One thing that there is to do, by `who` (the puller: `a`): taking a turn of up to `most` elements, or
+ * working on one that is taken. False: there is none now. Has the lock before and after, and not between; the thread has no
  * error of another's. */
 bool ls__crew_step(ls__ahead *a, const void *who, int most);
 

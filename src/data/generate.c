@@ -5,7 +5,8 @@
  * after every element, and what it said is kept until no position before it will be asked for.
  * At count 0 there is nothing to tell: the state is what `open` makes.
  *
- * A failure behind elements of the same pull waits for the next one.
+ * A pull gives one element, whatever is asked for: how long the next one takes, or what it waits for, only
+ * the program knows.
  */
 #include <stdlib.h>
 
@@ -15,8 +16,6 @@
 #include "data/nest.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
-
-enum { MOST_AT_ONCE = 64 };
 
 typedef struct generate_options {
     ls_generator g; /* without its spec, which is the dataset's type */
@@ -29,7 +28,6 @@ typedef struct generate_state {
     ls_value *structure;      /* kept: of the elements, when the type does not tell */
     ls__marks marks;          /* what `save` said */
     ls__error_record unsaved; /* why it said nothing, the last time */
-    ls__error_record waiting; /* for the next pull */
 } generate_state;
 
 /* ---- an element ------------------------------------------------------------------------------- */
@@ -47,25 +45,22 @@ static ls_status check_type(const ls__it *it, ls__chunk *out, const ls_value *va
 {
     const ls__spec *specs[256];
     for (int k = 0; k < out->leaves; k++)
-        specs[k] = &ls__chunk_datum(out, out->n - 1, k)->spec;
+        specs[k] = &ls__chunk_datum(out, 0, k)->spec;
     ls_status st = ls__type_check("what next gave", it->dataset->type, value, out->leaves, specs);
-    if (!st)
-        return LS_OK;
-    out->n--;
-    for (int k = 0; k < out->leaves; k++)
-        ls__datum_drop(ls__chunk_datum(out, out->n, k));
+    if (st)
+        ls__chunk_clear(out);
     return st;
 }
 
-static ls_status put(ls__it *it, int most, ls__chunk *out, const ls_value *value)
+static ls_status put(ls__it *it, ls__chunk *out, const ls_value *value)
 {
     generate_state *s = it->state;
     const ls_value *known = ls__type_structure(it->dataset->type);
     ls_status st = ls__check_value("what next gave", value);
     if (!st)
         st = known ? ls_same_structure(known, value) : know_structure(s, value);
-    if (!st && out->n == 0)
-        st = ls__chunk_room(out, most, ls_leaf_count(value), 1);
+    if (!st)
+        st = ls__chunk_room(out, 1, ls_leaf_count(value), 1);
     if (st)
         return st;
     out->structure = known ? known : s->structure;
@@ -73,12 +68,12 @@ static ls_status put(ls__it *it, int most, ls__chunk *out, const ls_value *value
     if (!st)
         st = check_type(it, out, value);
     if (!st)
-        *ls__chunk_after(out, out->n - 1) = ++s->count;
+        *ls__chunk_after(out, 0) = ++s->count;
     return st;
 }
 
 /* LS_END is no failure, unless an error was left behind. */
-static ls_status next(ls__it *it, int most, ls__chunk *out)
+static ls_status next(ls__it *it, ls__chunk *out)
 {
     generate_state *s = it->state;
     const ls_generator *g = &((const generate_options *)it->dataset->options)->g;
@@ -94,13 +89,11 @@ static ls_status next(ls__it *it, int most, ls__chunk *out)
         st = ls_error_pending() ? ls_error_pending()
                                 : ls__fail(LS_INVALID, "next gave LS_OK and no value");
     if (!st && !ls_error_pending())
-        st = put(it, most, out, value);
+        st = put(it, out, value);
     st = ls__callback_close(&call, end ? LS_OK : st, "ls_generate", number);
     if (st && s->count > number) { /* it left an error behind: the element does not count */
         s->count = number;
-        out->n--;
-        for (int k = 0; k < out->leaves; k++)
-            ls__datum_drop(ls__chunk_datum(out, out->n, k));
+        ls__chunk_clear(out);
     }
     return st ? st : end ? LS_END : LS_OK;
 }
@@ -253,37 +246,17 @@ static void close(ls__it *it)
     ls_value_drop(s->structure);
 }
 
-static ls_status give_waiting(generate_state *s)
-{
-    ls_status st = s->waiting.status;
-    ls__error_put(&s->waiting);
-    s->waiting.status = LS_OK;
-    return st;
-}
-
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     generate_state *s = it->state;
-    if (s->waiting.status)
-        return give_waiting(s);
+    (void)most;
     if (s->ended)
         return LS_END;
-    most = most < MOST_AT_ONCE ? most : MOST_AT_ONCE;
-    ls__error_scope scope; /* an error of before is not this one's */
-    ls__error_scope_open(&scope);
-    ls_status st = LS_OK;
-    do {
-        st = next(it, most, out);
-        if (!st)
-            mark(it);
-    } while (!st && out->n < most && !ls__it_stopped(it));
+    ls_status st = next(it, out);
+    if (!st)
+        mark(it);
     s->ended = st == LS_END;
-    if (st && !s->ended)
-        ls__error_take(&s->waiting);
-    ls__error_put(&scope.outer);
-    if (out->n > 0)
-        return LS_OK;
-    return s->waiting.status ? give_waiting(s) : st;
+    return st;
 }
 
 static const ls__stage generate_stage = { .name = "generate",

@@ -115,10 +115,10 @@ static ls_status open(ls__it *it)
 static void close(ls__it *it)
 {
     map_state *s = it->state;
-    ls__ahead_close(s->ahead);
+    if (ls__ahead_close(s->ahead))
+        ls__it_close(s->input);
     ls__turn_free(&s->turn);
     ls__type_unref(s->first);
-    ls__it_close(s->input);
 }
 
 /* One element at a time: beside the function nothing else counts. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const int crowds[] = { 0, 1, 2, 5 };
 enum { CROWDS = sizeof crowds / sizeof *crowds };
@@ -125,6 +126,42 @@ static void one_at_a_time_needs_no_thread(void **state)
         assert_int_equal(
             all_of(ls_map(ls_range(0, 9, 1), LS_MAP(.fn = same_thread, .parallel = 1)), x), 9);
     }
+}
+
+static _Atomic int64_t given;
+
+/* An input of which an element is there when the one before it was given, and not sooner. Who asks for one
+ * and keeps another back meanwhile waits for himself. */
+static ls_status behind_the_last(void *state, ls_value **out)
+{
+    int64_t *next = state;
+    for (int i = 0; i < 5000 && *next > given; i++)
+        usleep(1000);
+    if (*next > given && *next < 20)
+        return ls__fail(LS_STATE, "element %lld was never given", (long long)*next - 1);
+    if (*next == 20)
+        return LS_END;
+    *out = ls_leaf(ls_scalar_int(LS_I64, (*next)++));
+    return LS_OK;
+}
+
+static void nothing_waits_for_what_follows(void **state)
+{
+    (void)state;
+    for (int c = 0; c < CROWDS; c++)
+        LS_FRAME {
+            int64_t next = given = 0;
+            ls_dataset *d = ls_generate(LS_GENERATOR(.next = behind_the_last, .user = &next));
+            d = ls_map(ls_prefetch(d, 4), LS_MAP(.fn = square, .parallel = crowds[c]));
+            ls_iterator *it = ls_iterate(ls_prefetch(d, 4));
+            int64_t x;
+            for (; given < 20; given++) {
+                assert_true(next_number(it, &x));
+                assert_int_equal(x, given * given);
+            }
+            assert_false(next_number(it, &x));
+            ls_iterator_free(it);
+        }
 }
 
 /* ---- failures --------------------------------------------------------------------------------- */
@@ -669,6 +706,7 @@ int main(void)
         cmocka_unit_test_setup(spec_is_known_before, clean_chain),
         cmocka_unit_test_setup(calls_run_at_once, clean_chain),
         cmocka_unit_test_setup(one_at_a_time_needs_no_thread, clean_chain),
+        cmocka_unit_test_setup(nothing_waits_for_what_follows, clean_chain),
         cmocka_unit_test_setup(failures_come_in_their_place, clean_chain),
         cmocka_unit_test_setup(failures_of_the_input, clean_chain),
         cmocka_unit_test_setup(numbers_count_failures, clean_chain),

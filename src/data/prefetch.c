@@ -50,8 +50,8 @@ static ls_status open(ls__it *it)
 static void close(ls__it *it)
 {
     prefetch_state *s = it->state;
-    ls__ahead_close(s->ahead);
-    ls__it_close(s->input);
+    if (ls__ahead_close(s->ahead))
+        ls__it_close(s->input);
 }
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)

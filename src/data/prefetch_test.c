@@ -329,6 +329,60 @@ static void releases_are_passed_on(void **state)
 
 /* ---- processes ------------------------------------------------------------------------------------- */
 
+static _Atomic bool in_next, goes_on;
+static int closed;
+
+static ls_status stop_half_way(void *state, ls_value **out)
+{
+    int64_t *next = state;
+    in_next = *next == 2; /* the third is made ahead */
+    while (in_next && !goes_on)
+        sched_yield();
+    *out = ls_leaf(ls_scalar_int(LS_I64, (*next)++));
+    return *next < 4 ? LS_OK : LS_END;
+}
+
+static void count_close(void *state)
+{
+    (void)state;
+    closed++;
+}
+
+static ls_value *same(ls_value *v, void *user)
+{
+    (void)user;
+    return v;
+}
+
+/* In a child there is no thread that would end what it was at: what it was at is left alone. */
+static void forked_children_close_nothing_half_way(void **state)
+{
+    (void)state;
+    for (int map = 0; map < 2; map++)
+        LS_FRAME {
+            int64_t next = in_next = goes_on = closed = 0, x;
+            ls_dataset *d = ls_generate(
+                LS_GENERATOR(.next = stop_half_way, .close = count_close, .user = &next));
+            d = map ? ls_map(d, LS_MAP(.fn = same, .parallel = 2)) : ls_prefetch(d, 2);
+            ls_iterator *it = ls_iterate(d);
+            assert_true(next_number(it, &x) && next_number(it, &x));
+            while (!in_next)
+                sched_yield();
+            pid_t child = fork();
+            assert_true(child >= 0);
+            if (child == 0) {
+                ls_iterator_free(it);
+                _exit(closed);
+            }
+            int status = -1;
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+            goes_on = true;
+            ls_iterator_free(it);
+            assert_int_equal(closed, 1);
+        }
+}
+
 static void forked_children_are_told(void **state)
 {
     (void)state;
@@ -371,6 +425,7 @@ int main(void)
         cmocka_unit_test_setup(waits_for_what_runs, clean_chain),
         cmocka_unit_test_setup(releases_are_passed_on, clean_chain),
         cmocka_unit_test_setup(forked_children_are_told, clean_chain),
+        cmocka_unit_test_setup(forked_children_close_nothing_half_way, clean_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
