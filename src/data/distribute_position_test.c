@@ -385,7 +385,8 @@ static void turns_that_there_are_not(void **state)
         }
         /* the batch at 4 has one row, so one turn */
         words[0] = 1;
-        words[1] = 4;
+        words[1] = 0;
+        words[2] = 4;
         assert_int_equal(ls__it_go(it, words), LS_OK);
         assert_int_equal(ls__it_pull(it, 1, &out), LS_CORRUPT);
         failed(LS_CORRUPT);

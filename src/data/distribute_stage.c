@@ -128,18 +128,17 @@ static void hold(ls__it *it, ls__source *own)
 static ls_status fetch_batch(ls__it *it, ls__source *own, int pipeline)
 {
     const ls__plan *plan = &ls__distribution_of(it)->plan;
-    if (own->failed)
-        ls__it_words(own->input, own->stand + 1);
     ls_status st = pull_elements(own, 1, 1);
     if (!st && !own->ended)
         st = check_rows(&own->held, &own->rows);
     if (!st && own->turn > 0 &&
         (own->ended || own->turn >= ls__plan_turns(plan, pipeline, own->rows)))
         st = ls__position_corrupt();
-    own->failed = st;
-    if (st) {
+    if (st) { /* the next begins behind it */
         ls__chunk_clear(&own->held);
-        own->turn = 0;
+        own->turn = own->input->none_lost ? own->turn : 0;
+        own->stand[0] = own->turn;
+        ls__it_words(own->input, own->stand + 1);
     }
     hold(it, own);
     return st;

@@ -16,7 +16,6 @@ typedef struct ls__source {
     int64_t rows;   /* of it */
     int turn;       /* of the batch that is held, or of the next, after a position inside of it */
     bool ended;
-    bool failed;    /* the last pull: the next begins behind what it was that failed */
     int64_t *stand; /* its words, where it stands */
 } ls__source;
 

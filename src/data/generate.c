@@ -1,8 +1,8 @@
 /*
- * ls_generate: elements that a program makes. Words: [how many were given].
+ * ls_generate: elements that a program makes. Words: [elements and failures so far].
  *
  * What a generator's state was at a count only the program can tell, and only then: so it is asked
- * after every element, and what it said is kept until no position before it will be asked for.
+ * after each of them, and what it said is kept until no position before it will be asked for.
  * At count 0 there is nothing to tell: the state is what `open` makes.
  *
  * A failure behind elements of the same pull waits for the next one.
@@ -25,7 +25,7 @@ typedef struct generate_options {
 typedef struct generate_state {
     void *state; /* the program's */
     bool opened, ended;
-    int64_t count;
+    int64_t count;            /* calls of `next`: elements and failures, also one that waits */
     ls_value *structure;      /* kept: of the elements, when the type does not tell */
     ls__marks marks;          /* what `save` said */
     ls__error_record unsaved; /* why it said nothing, the last time */
@@ -211,7 +211,8 @@ static void release(ls__it *it, const int64_t *words)
 
 static void words_now(ls__it *it, int64_t *words)
 {
-    words[0] = ((generate_state *)it->state)->count;
+    const generate_state *s = it->state;
+    words[0] = s->count - (s->waiting.status != LS_OK);
 }
 
 /* ---- the stage ---------------------------------------------------------------------------------- */
@@ -274,7 +275,8 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     ls_status st = LS_OK;
     do {
         st = next(it, most, out);
-        if (!st)
+        s->count += st && st != LS_END; /* a failure is an event like an element */
+        if (st != LS_END)
             mark(it);
     } while (!st && out->n < most);
     s->ended = st == LS_END;

@@ -1,6 +1,7 @@
 /*
  * Iterators as programs see them: the last stage of a dataset, pulled one element at a time. Invariant:
- * `last` is the position after the last element that was given, which is all that is ever saved.
+ * `last` is the position after the last element that was given, or behind a failure since, which is all
+ * that is ever saved.
  */
 #include <lockstep/input.h>
 #include <stdlib.h>
@@ -125,6 +126,8 @@ ls_status ls_next(ls_iterator *it, ls_value **out)
         return st;
     ls__chunk_clear(&it->chunk);
     st = ls__it_pull(it->it, 1, &it->chunk);
+    if (st && st != LS_END)
+        ls__it_words(it->it, it->last);
     if (st)
         return st;
     memcpy(it->last, ls__chunk_after(&it->chunk, 0), (size_t)it->it->words * sizeof *it->last);
