@@ -16,9 +16,9 @@
 
 /* ---- elements ------------------------------------------------------------------------------------ */
 
-static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
+static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 {
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < n; i++)
         h = (h ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
     return h;
 }
