@@ -76,8 +76,8 @@ static ls_status put_numbers(column *c, int64_t n, const ls__datum *d)
     return LS_OK;
 }
 
-/* Whether an element may be the first of a batch, and another row of it. */
-static ls_status check_first(int leaf, const ls__spec *spec)
+/* The first element of a batch says what the others are like. */
+static ls_status check_first(column *c, int leaf, const ls__spec *spec)
 {
     if (spec->rank == LS_MAX_RANK)
         return ls__fail(LS_SHAPE, "ls_batch: leaf %d is %s; a batch would have %d axes", leaf,
@@ -85,19 +85,29 @@ static ls_status check_first(int leaf, const ls__spec *spec)
     if (spec->dtype == LS_BYTES && spec->rank > 0)
         return ls__fail(LS_UNSUPPORTED, "ls_batch: leaf %d is %s; strings are batched one by one",
                         leaf, ls__spec_text(spec));
+    c->spec = *spec;
     return LS_OK;
 }
 
-static ls_status check_next(const batch_state *s, int leaf, const ls__spec *spec)
+static ls_status differs(const column *c, int leaf, int64_t row, const ls__spec *spec)
 {
-    const ls__spec *first = &s->columns[leaf].spec;
-    if (ls__spec_equal(first, spec))
-        return LS_OK;
     return ls__hint(ls__fail(LS_SHAPE,
                              "ls_batch: leaf %d of element %lld of a batch is %s, "
                              "those before are %s",
-                             leaf, (long long)s->rows.n, ls__spec_text(spec), ls__spec_text(first)),
+                             leaf, (long long)row, ls__spec_text(spec), ls__spec_text(&c->spec)),
                     "ls_padded_batch fills them up");
+}
+
+static ls_status put(column *c, int leaf, int64_t row, int64_t n, const ls__datum *d)
+{
+    ls_status st = LS_OK;
+    if (row == 0)
+        st = check_first(c, leaf, &d->spec);
+    else if (!ls__spec_equal(&c->spec, &d->spec))
+        st = differs(c, leaf, row, &d->spec);
+    if (st)
+        return st;
+    return d->spec.dtype == LS_BYTES ? put_string(c, row, n, d) : put_numbers(c, n, d);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -125,8 +135,8 @@ static ls_status make_columns(batch_state *s)
     return LS_OK;
 }
 
-/* There was no memory for leaf `end` of the row: it is none. */
-static void take_back(batch_state *s, int end)
+/* Leaf `end` of the next element failed: those before it are no row, either. */
+static ls_status take_back(batch_state *s, int end, ls_status st)
 {
     if (s->rows.n == 0)
         drop_batch(s);
@@ -134,37 +144,34 @@ static void take_back(batch_state *s, int end)
         const ls__datum *d = ls__chunk_datum(&s->rows.chunk, s->rows.next, k);
         s->columns[k].used -= d->bytes + (d->spec.dtype == LS_BYTES);
     }
+    return st;
 }
 
-/* The next element of the chunk. */
+/* The next element of the chunk: all of it, or nothing. */
 static ls_status add(batch_state *s, int64_t n)
 {
     const ls__rows *r = &s->rows;
-    const ls__datum *row = ls__chunk_datum(&r->chunk, r->next, 0);
     ls_status st = make_columns(s);
-    for (int k = 0; k < s->leaves && !st; k++)
-        st = r->n == 0 ? check_first(k, &row[k].spec) : check_next(s, k, &row[k].spec);
     if (st)
         return st;
-    for (int k = 0; k < s->leaves && !st; k++) {
-        column *c = &s->columns[k];
-        c->spec = row[k].spec;
-        st = c->spec.dtype == LS_BYTES ? put_string(c, r->n, n, &row[k])
-                                       : put_numbers(c, n, &row[k]);
+    for (int k = 0; k < s->leaves; k++) {
+        st = put(&s->columns[k], k, r->n, n, ls__chunk_datum(&r->chunk, r->next, k));
         if (st)
-            take_back(s, k);
+            return take_back(s, k, st);
     }
-    return st;
+    return LS_OK;
 }
 
 static ls_status gather(ls__it *it)
 {
+    batch_state *s = it->state;
     const int64_t n = ls__rows_whole(it->dataset);
     ls_status st = LS_OK;
-    while (((ls__rows *)it->state)->n < n && !st) {
-        st = ls__rows_more(it);
-        while (!st && ls__rows_left(it))
-            st = ls__rows_took(it, add(it->state, n));
+    while (s->rows.n < n && !st) {
+        int end;
+        st = ls__rows_more(it, &end);
+        while (!st && s->rows.next < end)
+            st = ls__rows_took(&s->rows, add(s, n));
     }
     return st;
 }

@@ -113,12 +113,13 @@ static ls_status gather(ls__it *it)
     padded_state *s = it->state;
     ls_status st = LS_OK;
     while (s->rows.n < ls__rows_whole(it->dataset) && !st) {
-        if (!ls__rows_left(it))
+        int end = 0;
+        if (s->rows.next == s->rows.chunk.n)
             st = own_held(s);
         if (!st)
-            st = ls__rows_more(it);
-        while (!st && ls__rows_left(it))
-            st = ls__rows_took(it, hold(it));
+            st = ls__rows_more(it, &end);
+        while (!st && s->rows.next < end)
+            st = ls__rows_took(&s->rows, hold(it));
     }
     return st;
 }

@@ -1,6 +1,6 @@
 /*
- * Gathering rows. Invariant: begin and `events` events from there on, done with in order, are how the input
- * came to where the next element of the chunk is; n of them are rows, the others failed.
+ * Gathering rows. Invariant: from `begin` on there were n + failed events, n of which are rows; behind them
+ * is the next element of the chunk, or of the input.
  */
 #include "data/rows.h"
 
@@ -40,25 +40,36 @@ void ls__rows_close(ls__it *it)
 
 /* ---- gathering -------------------------------------------------------------------------------- */
 
-ls_status ls__rows_more(ls__it *it)
+static ls_status refill(ls__rows *r, int want)
 {
-    ls__rows *r = it->state;
-    const int64_t want = ls__rows_whole(it->dataset) - r->n;
-    if (r->next < r->chunk.n)
-        return LS_OK;
     if (r->chunk.n > 0)
         memcpy(r->behind, ls__chunk_after(&r->chunk, r->chunk.n - 1), words_bytes(r));
     ls__chunk_clear(&r->chunk);
     r->next = 0;
-    ls_status st = ls__it_pull(r->input, want < MOST_AT_ONCE ? (int)want : MOST_AT_ONCE, &r->chunk);
+    ls_status st = ls__it_pull(r->input, want, &r->chunk);
     if (!st) {
         r->structure = r->chunk.structure;
         r->leaves = r->chunk.leaves;
     } else if (st != LS_END) {
-        r->events++;
+        r->failed++;
         ls__it_words(r->input, r->behind);
     }
     return st;
+}
+
+ls_status ls__rows_more(ls__it *it, int *end)
+{
+    ls__rows *r = it->state;
+    const int64_t missing = ls__rows_whole(it->dataset) - r->n;
+    const int want = missing < MOST_AT_ONCE ? (int)missing : MOST_AT_ONCE;
+    ls_status st = r->next < r->chunk.n ? LS_OK : refill(r, want);
+    *end = r->chunk.n - r->next < want ? r->chunk.n : r->next + want;
+    return st;
+}
+
+static int64_t events(const ls__rows *r)
+{
+    return r->n + r->failed;
 }
 
 /* The next batch begins behind the last event. */
@@ -66,8 +77,8 @@ static void begin(ls__rows *r)
 {
     memcpy(r->begin, r->next > 0 ? ls__chunk_after(&r->chunk, r->next - 1) : r->behind,
            words_bytes(r));
-    r->known = r->known > r->events ? r->known - r->events : 0;
-    r->events = 0;
+    r->known = r->known > events(r) ? r->known - events(r) : 0;
+    r->n = r->failed = 0;
 }
 
 /* No batch is lost by a row. *news: a failure that nobody has heard of. */
@@ -76,7 +87,7 @@ static ls_status gather_on(ls__it *it, ls_status (*gather)(ls__it *it), bool *ne
     ls__rows *r = it->state;
     ls_status st = gather(it);
     it->none_lost = st && st != LS_END;
-    *news = r->events > r->known || st == LS_NO_MEMORY;
+    *news = events(r) > r->known || st == LS_NO_MEMORY;
     if (it->none_lost && r->n == 0)
         begin(r);
     return st;
@@ -113,7 +124,7 @@ void ls__rows_lost(ls__it *it)
 {
     ls__rows *r = it->state;
     begin(r);
-    r->n = r->known = 0;
+    r->known = 0;
 }
 
 void ls__rows_given(ls__it *it, ls__chunk *out)
@@ -132,7 +143,7 @@ void ls__rows_given(ls__it *it, ls__chunk *out)
 void ls__rows_words_now(ls__it *it, int64_t *words)
 {
     const ls__rows *r = it->state;
-    words[0] = r->events > r->known ? r->events : r->known;
+    words[0] = events(r) > r->known ? events(r) : r->known;
     memcpy(words + 1, r->begin, words_bytes(r));
 }
 
@@ -140,7 +151,7 @@ static void forget(ls__rows *r)
 {
     ls__chunk_clear(&r->chunk);
     r->next = 0;
-    r->n = r->events = r->known = 0;
+    r->n = r->failed = r->known = 0;
 }
 
 /* The input stands there. */

@@ -34,8 +34,8 @@ typedef struct ls__rows {
     const ls_value *structure; /* of elements; known with the first */
     int leaves;                /* the same */
     int64_t n;                 /* rows gathered */
-    int64_t events;            /* since the batch began; 0 while there are no rows */
-    int64_t known;             /* so many of them are not news: we were put behind them */
+    int64_t failed;            /* events that are none; 0 while there are no rows */
+    int64_t known;             /* so many events are not news: we were put behind them */
     int64_t *begin;            /* the input's words where the batch begins */
     int64_t *behind;           /* and behind the last event, unless the chunk has it */
 } ls__rows;
@@ -43,22 +43,15 @@ typedef struct ls__rows {
 ls_status ls__rows_open(ls__it *it);
 void ls__rows_close(ls__it *it);
 
-/* There are elements in the chunk then, up to as many as are wanted. */
-ls_status ls__rows_more(ls__it *it);
-
-static inline bool ls__rows_left(const ls__it *it)
-{
-    const ls__rows *r = it->state;
-    return r->next < r->chunk.n && r->n < ((const ls__rows_options *)it->dataset->options)->n;
-}
+/* There are elements in the chunk then, of which those before `end` are wanted. */
+ls_status ls__rows_more(ls__it *it, int *end);
 
 /* The next element of the chunk is a row, or failed with `st`, which it returns. */
-static inline ls_status ls__rows_took(ls__it *it, ls_status st)
+static inline ls_status ls__rows_took(ls__rows *r, ls_status st)
 {
-    ls__rows *r = it->state;
     r->next++;
-    r->events++;
     r->n += !st;
+    r->failed += st != LS_OK;
     return st;
 }
 
