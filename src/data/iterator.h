@@ -75,7 +75,8 @@ typedef struct ls__stage {
     ls_status (*save)(ls__it *it, const int64_t *words, ls__bytes_out *to);
     ls_status (*load)(ls__it *it, ls__bytes_in *from);
 
-    /* No position before these words will be asked for any more. NULL: nothing to do. */
+    /* No position before these words, of an element or behind a failure, will be asked for any more.
+     * NULL: nothing to do. */
     void (*release)(ls__it *it, const int64_t *words);
 
     /* An element as users get it, in the innermost frame; takes over what the chunk owns of it. NULL:

@@ -189,6 +189,7 @@ static inline void go_slowly(ls_dataset *d, uint64_t iteration, trail *t)
         } else if (t->failures > failures) {
             int64_t now[64];
             ls__it_words(it, now);
+            ls__it_release(it, now);
             save_place(it, now, t, &t->behind[failures]);
         }
     }

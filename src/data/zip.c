@@ -21,8 +21,8 @@ typedef struct strand {
 
 typedef struct zip_state {
     strand strands[LS__MOST_INPUTS];
-    int64_t *now; /* where the next pull begins; of its first word: */
-    uint64_t gaps;
+    int64_t *now;  /* where the next pull begins */
+    uint64_t gaps; /* its first word */
     const ls_value *structure;
     ls_value *kept; /* where the type does not know it */
 } zip_state;
@@ -173,7 +173,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     zip_state *s = it->state;
     int n = most, leaves = 0;
     ls_status st = refill_all(it, &n, &leaves);
-    while (!st && s->gaps) {
+    if (!st && s->gaps) {
         pass_over(it);
         n = most;
         leaves = 0;
