@@ -61,7 +61,7 @@ LS_API ls_dataset *ls_range(int64_t begin, int64_t end, int64_t step);
 /* What a program makes. `open` begins an iteration, the number of which it is given (NULL: state is
  * `user`), `close` ends it (with or without `open`); `next` gives elements, LS_END at the end, and is
  * not called again then. With `save` and `load` an iterator can be saved: `save` is called after
- * every element, `load` once, after `open`. Without, ls_position says LS_UNSUPPORTED. Calls of one
+ * every element and every failure, `load` once, after `open`. Without, ls_position says LS_UNSUPPORTED. Calls of one
  * iteration come one after another, maybe on different threads. */
 typedef struct ls_generator {
     size_t size;
@@ -250,7 +250,9 @@ LS_API void ls_iterator_free(ls_iterator *it);
 
 /* The next element, in the innermost frame. LS_END at the end (no error is recorded; again and again).
  * After a failure that is not the end of everything (a damaged record, a callback that failed) the
- * next call goes on with the element behind it. */
+ * next call goes on behind it, and no other data is lost: a batch keeps the rows it has, and is filled
+ * up with those behind the one that failed. Stages that count (ls_take, ls_skip, ls_shard, ls_enumerate)
+ * count an element that failed; a batch a row of which failed is still to come. */
 LS_API ls_status ls_next(ls_iterator *it, ls_value **out);
 
 /* The same for ls_run_next (strategy.h): ls_run_next(s, step, user, ls_next_of, it). */
@@ -259,8 +261,8 @@ LS_API ls_status ls_next_of(void *iterator, ls_value **out);
 /* From the beginning, in a new iteration. */
 LS_API ls_status ls_rewind(ls_iterator *it);
 
-/* Where it stands: u8[n] in the innermost frame, small. Elements that were made ahead are made
- * again. Going on from there costs what a shuffle has in its buffer, not what came before (but
+/* Where it stands, after a failure behind it: u8[n] in the innermost frame, small. Elements that were
+ * made ahead are made again. Going on from there costs what a shuffle has in its buffer, not what came before (but
  * compressed files are read from their beginning). LS_UNSUPPORTED: a generator that cannot.
  * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. */
 LS_API ls_tensor *ls_position(ls_iterator *it);

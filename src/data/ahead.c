@@ -176,6 +176,7 @@ ls_status ls__ahead_pull(ls__ahead *a, int most, ls__chunk *out)
     memcpy(a->position, e->turn.after, (size_t)a->it->words * sizeof *a->position);
     if (st != LS_END) { /* the end stays where it is */
         ls__error_put(&e->error);
+        a->it->none_lost = e->turn.none_lost;
         end_turn(a, e);
     }
     return st;

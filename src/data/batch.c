@@ -1,23 +1,13 @@
 /*
  * ls_batch: n elements stacked along a new axis. Elements are copied as they come, straight to where
- * they belong in the batch; strings behind one another, and pointed at when all are there. Words:
- * those of the last element in the batch.
- *
- * A batch that fails half-way (an element of another shape) is gone, and the next pull begins a new
- * one behind the element that failed it, which may be in the middle of a chunk of the input.
+ * they belong in the batch; strings behind one another, and pointed at when all are there. What fails on
+ * the way, and positions: rows.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/iterator.h"
+#include "data/rows.h"
 #include "tensor/tensor.h"
-
-enum { MOST_AT_ONCE = 256 };
-
-typedef struct batch_options {
-    int64_t n;
-    bool full;
-} batch_options;
 
 /* A leaf of the batch in the making. */
 typedef struct column {
@@ -29,10 +19,8 @@ typedef struct column {
 } column;
 
 typedef struct batch_state {
-    ls__it *input;
-    ls__chunk chunk; /* of the input */
-    int next;        /* elements of the chunk before it are in the batch, or gone */
-    column *columns;
+    ls__rows rows;
+    column *columns; /* of all leaves; NULL before the first element */
     int leaves;
 } batch_state;
 
@@ -88,26 +76,37 @@ static ls_status put_numbers(column *c, int64_t n, const ls__datum *d)
     return LS_OK;
 }
 
-static ls_status put(batch_state *s, int leaf, int64_t row, int64_t n, const ls__datum *d)
+/* The first element of a batch says what the others are like. */
+static ls_status check_first(column *c, int leaf, const ls__spec *spec)
 {
-    column *c = &s->columns[leaf];
-    if (row == 0) {
-        c->spec = d->spec;
-        if (d->spec.rank == LS_MAX_RANK)
-            return ls__fail(LS_SHAPE, "ls_batch: leaf %d is %s; a batch would have %d axes", leaf,
-                            ls__spec_text(&d->spec), LS_MAX_RANK + 1);
-        if (d->spec.dtype == LS_BYTES && d->spec.rank > 0)
-            return ls__fail(LS_UNSUPPORTED,
-                            "ls_batch: leaf %d is %s; strings are batched one by one", leaf,
-                            ls__spec_text(&d->spec));
-    } else if (!ls__spec_equal(&c->spec, &d->spec)) {
-        return ls__hint(ls__fail(LS_SHAPE,
-                                 "ls_batch: leaf %d of element %lld of a batch is %s, "
-                                 "those before are %s",
-                                 leaf, (long long)row, ls__spec_text(&d->spec),
-                                 ls__spec_text(&c->spec)),
-                        "ls_padded_batch fills them up");
-    }
+    if (spec->rank == LS_MAX_RANK)
+        return ls__fail(LS_SHAPE, "ls_batch: leaf %d is %s; a batch would have %d axes", leaf,
+                        ls__spec_text(spec), LS_MAX_RANK + 1);
+    if (spec->dtype == LS_BYTES && spec->rank > 0)
+        return ls__fail(LS_UNSUPPORTED, "ls_batch: leaf %d is %s; strings are batched one by one",
+                        leaf, ls__spec_text(spec));
+    c->spec = *spec;
+    return LS_OK;
+}
+
+static ls_status differs(const column *c, int leaf, int64_t row, const ls__spec *spec)
+{
+    return ls__hint(ls__fail(LS_SHAPE,
+                             "ls_batch: leaf %d of element %lld of a batch is %s, "
+                             "those before are %s",
+                             leaf, (long long)row, ls__spec_text(spec), ls__spec_text(&c->spec)),
+                    "ls_padded_batch fills them up");
+}
+
+static ls_status put(column *c, int leaf, int64_t row, int64_t n, const ls__datum *d)
+{
+    ls_status st = LS_OK;
+    if (row == 0)
+        st = check_first(c, leaf, &d->spec);
+    else if (!ls__spec_equal(&c->spec, &d->spec))
+        st = differs(c, leaf, row, &d->spec);
+    if (st)
+        return st;
     return d->spec.dtype == LS_BYTES ? put_string(c, row, n, d) : put_numbers(c, n, d);
 }
 
@@ -125,33 +124,56 @@ static void drop_batch(batch_state *s)
     }
 }
 
-static ls_status make_columns(batch_state *s, int leaves)
+static ls_status make_columns(batch_state *s)
 {
     if (s->columns)
         return LS_OK;
-    s->columns = calloc((size_t)leaves + 1, sizeof *s->columns);
+    s->columns = calloc((size_t)s->rows.leaves + 1, sizeof *s->columns);
     if (!s->columns)
-        return ls__fail_memory("a batch", (size_t)leaves * sizeof *s->columns);
-    s->leaves = leaves;
+        return ls__fail_memory("a batch", (size_t)s->rows.leaves * sizeof *s->columns);
+    s->leaves = s->rows.leaves;
     return LS_OK;
 }
 
-static ls_status add(batch_state *s, int64_t row, int64_t n)
+/* Leaf `end` of the next element failed: those before it are no row, either. */
+static ls_status take_back(batch_state *s, int end, ls_status st)
 {
-    ls_status st = make_columns(s, s->chunk.leaves);
-    for (int k = 0; k < s->leaves && !st; k++)
-        st = put(s, k, row, n, ls__chunk_datum(&s->chunk, s->next, k));
-    s->next++;
+    if (s->rows.n == 0)
+        drop_batch(s);
+    for (int k = 0; k < end && s->rows.n > 0; k++) {
+        const ls__datum *d = ls__chunk_datum(&s->rows.chunk, s->rows.next, k);
+        s->columns[k].used -= d->bytes + (d->spec.dtype == LS_BYTES);
+    }
     return st;
 }
 
-static ls_status refill(batch_state *s, int64_t want)
+/* The next element of the chunk: all of it, or nothing. */
+static ls_status add(batch_state *s, int64_t n)
 {
-    if (s->next < s->chunk.n)
-        return LS_OK;
-    ls__chunk_clear(&s->chunk);
-    s->next = 0;
-    return ls__it_pull(s->input, want < MOST_AT_ONCE ? (int)want : MOST_AT_ONCE, &s->chunk);
+    const ls__rows *r = &s->rows;
+    ls_status st = make_columns(s);
+    if (st)
+        return st;
+    for (int k = 0; k < s->leaves; k++) {
+        st = put(&s->columns[k], k, r->n, n, ls__chunk_datum(&r->chunk, r->next, k));
+        if (st)
+            return take_back(s, k, st);
+    }
+    return LS_OK;
+}
+
+static ls_status gather(ls__it *it)
+{
+    batch_state *s = it->state;
+    const int64_t n = ls__rows_whole(it->dataset);
+    ls_status st = LS_OK;
+    while (s->rows.n < n && !st) {
+        int end;
+        st = ls__rows_more(it, &end);
+        while (!st && s->rows.next < end)
+            st = ls__rows_took(&s->rows, add(s, n));
+    }
+    return st;
 }
 
 /* All strings are there: offsets become addresses. */
@@ -162,8 +184,10 @@ static void point_at_strings(column *c, int64_t rows)
         strings[i].data = (char *)c->storage->data + (size_t)strings[i].data;
 }
 
-static void give(batch_state *s, int64_t rows, ls__chunk *out)
+static void give(ls__it *it, ls__chunk *out)
 {
+    batch_state *s = it->state;
+    const int64_t rows = s->rows.n;
     for (int k = 0; k < s->leaves; k++) {
         column *c = &s->columns[k];
         ls__spec spec = { .dtype = c->spec.dtype, .rank = c->spec.rank + 1, .dims = { rows } };
@@ -177,99 +201,56 @@ static void give(batch_state *s, int64_t rows, ls__chunk *out)
                                                    .hold = LS__OWNED };
         c->storage = NULL;
     }
-    out->n = 1;
+    ls__rows_given(it, out);
+    drop_batch(s);
 }
 
 /* ---- the stage --------------------------------------------------------------------------------- */
-
-static ls_status open(ls__it *it)
-{
-    return ls__it_open_input(it, 0, &((batch_state *)it->state)->input);
-}
 
 static void close(ls__it *it)
 {
     batch_state *s = it->state;
     drop_batch(s);
     free(s->columns);
-    ls__chunk_free(&s->chunk);
-    ls__it_close(s->input);
+    ls__rows_close(it);
 }
 
 /* A batch is large enough for a chunk. */
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     batch_state *s = it->state;
-    const batch_options *o = it->dataset->options;
-    int64_t rows = 0;
-    ls_status st = LS_OK;
     (void)most;
-    while (rows < o->n && !st) {
-        st = refill(s, o->n - rows);
-        if (!st && rows == 0)
-            st = ls__chunk_room(out, 1, s->chunk.leaves, it->words);
-        if (!st)
-            out->structure = s->chunk.structure;
-        while (!st && s->next < s->chunk.n && rows < o->n) {
-            st = add(s, rows, o->n);
-            rows += !st;
-        }
-        if (!st)
-            memcpy(ls__chunk_after(out, 0), ls__chunk_after(&s->chunk, s->next - 1),
-                   (size_t)it->words * sizeof *out->after);
-    }
-    if (st == LS_END && rows > 0 && !o->full)
-        st = LS_OK;
+    ls_status st = ls__rows_collect(it, gather);
     if (!st)
-        give(s, rows, out);
-    drop_batch(s);
+        st = ls__chunk_room(out, 1, s->leaves, it->words);
+    if (!st)
+        give(it, out);
     return st;
-}
-
-/* Behind an element that failed, others of its chunk may be left. */
-static void words_now(ls__it *it, int64_t *words)
-{
-    batch_state *s = it->state;
-    if (s->next > 0 && s->next < s->chunk.n)
-        memcpy(words, ls__chunk_after(&s->chunk, s->next - 1), (size_t)it->words * sizeof *words);
-    else
-        ls__it_words(s->input, words);
-}
-
-static void forget(batch_state *s)
-{
-    ls__chunk_clear(&s->chunk);
-    s->next = 0;
 }
 
 static ls_status go(ls__it *it, const int64_t *words)
 {
-    forget(it->state);
-    return ls__pass_go(it, words);
+    drop_batch(it->state);
+    return ls__rows_go(it, words);
 }
 
 static ls_status load(ls__it *it, ls__bytes_in *from)
 {
-    forget(it->state);
-    return ls__pass_load(it, from);
-}
-
-static int64_t batch_rows(const ls_dataset *d)
-{
-    return ((const batch_options *)d->options)->n;
+    drop_batch(it->state);
+    return ls__rows_load(it, from);
 }
 
 static const ls__stage batch_stage = { .name = "batch",
                                        .state_bytes = sizeof(batch_state),
-                                       .open = open,
+                                       .open = ls__rows_open,
                                        .close = close,
                                        .pull = pull,
-                                       .words_now = words_now,
+                                       .words_now = ls__rows_words_now,
                                        .go = go,
-                                       .save = ls__pass_save,
+                                       .save = ls__rows_save,
                                        .load = load,
-                                       .release = ls__pass_release,
-                                       .batch = batch_rows };
+                                       .release = ls__rows_release,
+                                       .batch = ls__rows_whole };
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
@@ -278,17 +259,14 @@ static ls_dataset *batch(const char *who, ls_dataset *d, int64_t n, bool full)
     if (ls__check_dataset(who, d) || ls__check_number(who, "n", n, 1))
         return NULL;
     ls__dataset_draft draft = { .stage = &batch_stage, .n_inputs = 1, .inputs = &d };
-    batch_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
-    bool whole =
-        full || (d->cardinality >= 0 && d->cardinality % n == 0) || d->cardinality == LS_INFINITE;
+    ls__rows_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
+    int64_t rows;
     if (!o)
         return NULL;
-    *o = (batch_options){ n, full };
-    if (ls__type_stacked(who, d->type, whole ? n : -1, &draft.type))
+    *o = (ls__rows_options){ n, full };
+    draft.cardinality = ls__rows_batches(d, o, &rows);
+    if (ls__type_stacked(who, d->type, rows, &draft.type))
         draft.type = NULL;
-    draft.cardinality = d->cardinality < 0
-                            ? d->cardinality
-                            : d->cardinality / n + (!full && d->cardinality % n != 0);
     return ls__dataset_new(&draft, "batch %lld%s", (long long)n, full ? " full" : "");
 }
 

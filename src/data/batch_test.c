@@ -34,8 +34,8 @@ static void stacked_in_order(void **state)
                 }
 }
 
-/* The element that fails a batch takes those before it along; those behind it are there, also when they
- * came in one chunk (as they do from a shuffle that has all). */
+/* An element that does not fit is missing, and no other: those before and behind it are there, also when
+ * they came in one chunk (as they do from a shuffle that has all). */
 static void shapes_that_differ(void **state)
 {
     (void)state;
@@ -48,9 +48,8 @@ static void shapes_that_differ(void **state)
             int n = 0, rows = 0, first = 0;
             assert_int_equal(run(d, N, order), N);
             for (int i = 0; i < N; i++) { /* the first of each batch */
-                first = rows++ ? first : i;
-                if (sizes[order[i]] != sizes[order[first]])
-                    rows = 0;
+                first = rows ? first : i;
+                rows += sizes[order[i]] == sizes[order[first]];
                 if (rows == BATCH || (rows > 0 && i == N - 1)) {
                     want[n++] = order[first];
                     rows = 0;
@@ -71,6 +70,34 @@ static void errors_name_the_element(void **state)
         assert_string_equal(ls_error_text(), "ls_batch: leaf 0 of element 2 of a batch is i64[2], "
                                              "those before are i64[1]");
         failed(LS_SHAPE);
+        assert_int_equal(ls_next(it, &v), LS_OK); /* the others */
+        assert_int_equal(ls_dim(ls_leaf_tensor(v), 0), 2);
+        assert_int_equal(ls_next(it, &v), LS_END);
+        ls_iterator_free(it);
+    }
+}
+
+/* The leaves before the one that does not fit were copied already: they are taken back. */
+static void no_part_of_it_stays(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        const void *words[] = { "a", "bc", "def", "g", "hi" };
+        ls_dataset *all[] = { ls_slices(ls_leaf(ls_from_strings(LS_DIMS(5), words, NULL))),
+                              ls_range(0, 5, 1), shapes(5, (int64_t[]){ 1, 1, 2, 1, 1 }) };
+        ls_iterator *it = ls_iterate(ls_batch(ls_zip(3, all), 4));
+        ls_value *v;
+        assert_int_equal(ls_next(it, &v), LS_SHAPE);
+        failed(LS_SHAPE);
+        assert_int_equal(ls_next(it, &v), LS_OK);
+        static const int64_t left[] = { 0, 1, 3, 4 };
+        assert_memory_equal(ls__data(ls_item(v, 1)), left, sizeof left);
+        for (int i = 0; i < 4; i++) {
+            const void *word;
+            size_t n;
+            assert_int_equal(ls_string_at(ls_item(v, 0), i, &word, &n), LS_OK);
+            assert_string_equal(word, words[left[i]]);
+        }
         assert_int_equal(ls_next(it, &v), LS_END);
         ls_iterator_free(it);
     }
@@ -122,6 +149,7 @@ int main(void)
         cmocka_unit_test_setup(stacked_in_order, clean),
         cmocka_unit_test_setup(shapes_that_differ, clean),
         cmocka_unit_test_setup(errors_name_the_element, clean),
+        cmocka_unit_test_setup(no_part_of_it_stays, clean),
         cmocka_unit_test_setup(positions_among_failures, clean),
         cmocka_unit_test_setup(far_too_large, clean),
     };

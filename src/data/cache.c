@@ -1,5 +1,5 @@
 /*
- * ls_cache. Words: [elements so far][those of the input].
+ * ls_cache. Words: [elements and failures so far][those of the input].
  *
  * An iterator does one of three things:
  *

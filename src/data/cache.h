@@ -105,7 +105,7 @@ typedef struct ls__cache_state {
     ls__store *store;       /* reads */
     ls__it *input;          /* fills or passes */
     ls__recorder *recorder; /* fills */
-    int64_t at;             /* elements so far; one that failed is one, too */
+    int64_t at;             /* elements and failures so far */
     int64_t *now;           /* reads: the words of this place */
     ls__marks marks;        /* of an input that is not light */
     size_t cost;            /* bytes of elements since the last */

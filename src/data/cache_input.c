@@ -158,19 +158,33 @@ static ls_status end(ls__cache_state *s)
     return st ? st : LS_END;
 }
 
+/* A failure is an event like an element. A mark is behind it: what failed once is not tried again. */
+static ls_status fail(ls__it *it, ls_status st)
+{
+    ls__cache_state *s = it->state;
+    s->at++;
+    if (it->light || s->unsaved)
+        return st;
+    int64_t *words = malloc((size_t)it->words * sizeof *words);
+    if (words) {
+        ls__it_words(s->input, words);
+        make_mark(s, s->at, words);
+    }
+    free(words);
+    return st;
+}
+
 ls_status ls__cache_pull_input(ls__it *it, int most, ls__chunk *out)
 {
     ls__cache_state *s = it->state;
     out->lead++;
-    ls_status st = ls__it_pull(s->input, most, out);
+    ls_status st = ls__it_pass(it, s->input, most, out);
     out->lead--;
     if (st == LS_END)
         return end(s);
     if (st) { /* what is not all is not kept */
-        s->at++;
-        s->cost = SIZE_MAX / 2; /* and a mark is behind it: what failed once is not tried again */
         ls__cache_stop(s);
-        return st;
+        return fail(it, st);
     }
     for (int i = 0; i < out->n; i++) {
         ls__chunk_after(out, i)[0] = ++s->at;

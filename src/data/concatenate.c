@@ -61,7 +61,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     for (;;) {
         const int own = front(it, s->which);
         out->lead += own;
-        ls_status st = ls__it_pull(s->inputs[s->which], most, out);
+        ls_status st = ls__it_pass(it, s->inputs[s->which], most, out);
         out->lead -= own;
         if (st == LS_END && s->which == 0) {
             s->which = 1;

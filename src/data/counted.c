@@ -8,6 +8,14 @@ ls_status ls__counted_open(ls__it *it)
     return ls__it_open_input(it, 1, &((ls__counted *)it->state)->input);
 }
 
+ls_status ls__counted_pull(ls__it *it, int most, ls__chunk *out)
+{
+    ls__counted *s = it->state;
+    ls_status st = ls__it_pass(it, s->input, most, out);
+    s->at += st && st != LS_END && !it->none_lost;
+    return st;
+}
+
 void ls__counted_words_now(ls__it *it, int64_t *words)
 {
     ls__counted *s = it->state;

@@ -1,7 +1,7 @@
 /*
  * What stages have in common that count the elements of their only input: take, shard, filter, enumerate.
  * Their state begins with an ls__counted; words: [elements of the input so far][those of the
- * input]. An element that failed is one, too.
+ * input]. An element that failed is one, too: where those behind it belong does not depend on it.
  */
 #ifndef LS__DATA_COUNTED_H
 #define LS__DATA_COUNTED_H
@@ -14,6 +14,9 @@ typedef struct ls__counted {
 } ls__counted;
 
 ls_status ls__counted_open(ls__it *it);
+
+/* Pulls the input, and counts an element that fails; those it gives are the caller's to count. */
+ls_status ls__counted_pull(ls__it *it, int most, ls__chunk *out);
 
 void ls__counted_words_now(ls__it *it, int64_t *words);
 ls_status ls__counted_go(ls__it *it, const int64_t *words);

@@ -3,6 +3,7 @@
  * another iterator continues exactly, and its own positions are the same bytes from there on.
  */
 #include "data/distribute_test_support.h"
+#include "data/watched_test.h"
 
 enum { MOST_STEPS = 64 };
 
@@ -113,6 +114,10 @@ typedef struct record {
     ls_tensor *position[MOST_STEPS + 1]; /* before each; kept */
 } record;
 
+static bool may_fail;
+static int failures; /* seen */
+
+/* A failure is a step, too. */
 static bool next_text(ls_iterator *it, int replicas, char *text)
 {
     ls_status st;
@@ -123,9 +128,13 @@ static bool next_text(ls_iterator *it, int replicas, char *text)
         if (!st)
             put_step(text, step, replicas);
     }
-    if (st && st != LS_END)
-        fail_msg("%s", ls_error_report());
-    return st == LS_OK;
+    if (st && st != LS_END) {
+        if (!may_fail)
+            fail_msg("%s", ls_error_report());
+        snprintf(text, MOST_TEXT, "%s", ls_error_report());
+        failures++;
+    }
+    return st != LS_END;
 }
 
 static void record_all(ls_dataset *d, int replicas, record *r)
@@ -276,6 +285,48 @@ static void functions_datasets_continue_everywhere(void **state)
     for_all(each, 2, -1);
 }
 
+/* Rows fail, and where which & 4 batches, too. */
+static ls_value *not_every(ls_value *element, void *user)
+{
+    (void)user;
+    const int64_t first = *(const int64_t *)ls_data(ls_leaf_tensor(element));
+    if (first % 4 == 3) {
+        ls__fail(LS_IO, "a batch fails");
+        return NULL;
+    }
+    return element;
+}
+
+static ls_dataset *failing_batches(int which)
+{
+    ls_dataset *d = WATCH(.count = 23, .heavy = which & 1, .fail_every = which & 2 ? 3 : 7);
+    d = ls_batch(d, 3);
+    return which & 4 ? ls_map(d, LS_MAP(.fn = not_every, .spec = "i64[?]")) : d;
+}
+
+static ls_dataset *failing_part_of(const ls_input_context *c, void *user)
+{
+    return ls_skip(failing_batches(*(int *)user), c->input_pipeline_id);
+}
+
+static ls_dataset *failing(ls_strategy *s, int which)
+{
+    if (which & 8)
+        return ls_distribute_from_function(s, failing_part_of, &which);
+    return ls_distribute(s,
+                         ls_with_auto_shard(failing_batches(which),
+                                            which & 16 ? LS_AUTO_SHARD_DATA : LS_AUTO_SHARD_OFF));
+}
+
+static void behind_failures_they_continue_everywhere(void **state)
+{
+    (void)state;
+    may_fail = true;
+    for_all(failing, 24, -1);
+    may_fail = false;
+    assert_true(failures > 10000);
+}
+
 static void made_ahead_they_continue_everywhere(void **state)
 {
     (void)state;
@@ -385,7 +436,8 @@ static void turns_that_there_are_not(void **state)
         }
         /* the batch at 4 has one row, so one turn */
         words[0] = 1;
-        words[1] = 4;
+        words[1] = 0;
+        words[2] = 4;
         assert_int_equal(ls__it_go(it, words), LS_OK);
         assert_int_equal(ls__it_pull(it, 1, &out), LS_CORRUPT);
         failed(LS_CORRUPT);
@@ -400,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(splits_continue_everywhere, clean),
         cmocka_unit_test_setup(functions_datasets_continue_everywhere, clean),
+        cmocka_unit_test_setup(behind_failures_they_continue_everywhere, clean),
         cmocka_unit_test_setup(made_ahead_they_continue_everywhere, clean),
         cmocka_unit_test_setup(shuffled_mapped_prefetched_they_continue_everywhere, clean),
         cmocka_unit_test_setup(positions_do_not_depend_on_prefetch, clean),

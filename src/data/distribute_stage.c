@@ -3,9 +3,11 @@
  * is made of; the plan says whether there is one.
  *
  * Words: for each source [turn][where its input is], and where a batch lasts for several steps and
- * some are left (turn > 0), where the input was before it: the batch is read again then.
+ * some are left (turn > 0), where the input was before it: the batch is read again then. Where replicas
+ * get an element each there are no turns: it is [events], as rows.h has it.
  *
- * When a source fails, those that have their part of the step keep it for the next pull.
+ * When a source fails, those that have their part of the step keep it for the next pull, and so
+ * does it.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -98,6 +100,7 @@ static ls_status pull_elements(ls__source *own, int most, int room)
         own->ended = true;
         return LS_OK;
     }
+    own->events += st ? 1 : own->pulled.n;
     if (!st && own->held.n == 0)
         st = ls__chunk_room(&own->held, room, own->pulled.leaves, own->input->words);
     if (!st && own->held.leaves != own->pulled.leaves)
@@ -128,20 +131,51 @@ static void hold(ls__it *it, ls__source *own)
 static ls_status fetch_batch(ls__it *it, ls__source *own, int pipeline)
 {
     const ls__plan *plan = &ls__distribution_of(it)->plan;
-    if (own->failed)
-        ls__it_words(own->input, own->stand + 1);
     ls_status st = pull_elements(own, 1, 1);
     if (!st && !own->ended)
         st = check_rows(&own->held, &own->rows);
     if (!st && own->turn > 0 &&
         (own->ended || own->turn >= ls__plan_turns(plan, pipeline, own->rows)))
         st = ls__position_corrupt();
-    own->failed = st;
-    if (st) {
+    if (st) { /* the next begins behind it */
         ls__chunk_clear(&own->held);
-        own->turn = 0;
+        own->turn = own->input->none_lost ? own->turn : 0;
+        own->stand[0] = own->turn;
+        ls__it_words(own->input, own->stand + 1);
     }
     hold(it, own);
+    return st;
+}
+
+/* The step begins here, or where it began. */
+static void stand_behind(ls__source *own)
+{
+    if (own->held.n == 0) {
+        own->known = own->known > own->events ? own->known - own->events : 0;
+        own->events = 0;
+        ls__it_words(own->input, own->stand + 1);
+    }
+    own->stand[0] = own->events > own->known ? own->events : own->known;
+}
+
+/* What failed before the position that we were put at was reported then. */
+static ls_status fetch_elements(ls__source *own, int want)
+{
+    ls__error_record outer;
+    ls__error_take(&outer);
+    ls_status st;
+    bool news;
+    do {
+        ls_error();
+        st = pull_elements(own, want - own->held.n, want);
+        news = own->events > own->known || st == LS_NO_MEMORY;
+        if (st)
+            stand_behind(own);
+    } while (st && !news);
+    if (outer.status) {
+        ls_error();
+        ls__error_put(&outer);
+    }
     return st;
 }
 
@@ -151,8 +185,7 @@ static ls_status fetch(ls__it *it, ls__source *own, int pipeline)
     const int want = plan->cut == LS__CUT_NONE ? ls__plan_each(plan) : 1;
     ls_status st = LS_OK;
     while (own->held.n < want && !own->ended && !st)
-        st = plan->cut == LS__CUT_NONE ? pull_elements(own, want - own->held.n, want)
-                                       : fetch_batch(it, own, pipeline);
+        st = plan->cut == LS__CUT_NONE ? fetch_elements(own, want) : fetch_batch(it, own, pipeline);
     return st;
 }
 
@@ -176,6 +209,7 @@ static void advance(ls__it *it, ls__source *own, int pipeline)
                (size_t)own->input->words * sizeof *own->stand);
         let_go(it, own);
         own->turn = 0;
+        own->events = own->known = 0;
     }
     own->stand[0] = own->turn;
 }
@@ -231,11 +265,14 @@ static void words_now(ls__it *it, int64_t *words)
 static ls_status stand_at(ls__it *it, ls__source *own, int64_t turn)
 {
     const ls__plan *plan = &ls__distribution_of(it)->plan;
-    if (turn < 0 || turn >= (plan->cut == LS__CUT_OWN ? plan->pipelines : 1))
+    const bool turns = plan->cut != LS__CUT_NONE;
+    if (turn < 0 || (turns && turn >= (plan->cut == LS__CUT_OWN ? plan->pipelines : 1)))
         return ls__position_corrupt();
     let_go(it, own);
     own->ended = false;
-    own->turn = (int)turn;
+    own->turn = turns ? (int)turn : 0;
+    own->known = turns ? 0 : turn;
+    own->events = 0;
     own->stand[0] = turn;
     ls__it_words(own->input, own->stand + 1);
     return LS_OK;

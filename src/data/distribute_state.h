@@ -15,8 +15,9 @@ typedef struct ls__source {
     int64_t bytes;  /* of a batch that is held, as was declared */
     int64_t rows;   /* of it */
     int turn;       /* of the batch that is held, or of the next, after a position inside of it */
+    int64_t events; /* elements for replicas: those pulled for the next step, and failures; */
+    int64_t known;  /* so many of them are not news: we were put behind them */
     bool ended;
-    bool failed;    /* the last pull: the next begins behind what it was that failed */
     int64_t *stand; /* its words, where it stands */
 } ls__source;
 

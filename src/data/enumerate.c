@@ -88,11 +88,9 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     enumerate_state *s = it->state;
     ls__chunk_clear(&s->chunk);
-    ls_status st = ls__it_pull(s->counted.input, most, &s->chunk);
-    if (st) {
-        s->counted.at += st != LS_END;
+    ls_status st = ls__counted_pull(it, most, &s->chunk);
+    if (st)
         return st;
-    }
     st = give(it, out);
     s->counted.at += s->chunk.n;
     return st;

@@ -143,8 +143,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
         if (s->next == s->chunk.n) {
             ls__chunk_clear(&s->chunk);
             s->next = 0;
-            st = ls__it_pull(s->counted.input, most, &s->chunk);
-            s->counted.at += st && st != LS_END;
+            st = ls__counted_pull(it, most, &s->chunk);
         }
         if (!st)
             st = sift(it, out);

@@ -1,8 +1,8 @@
 /*
- * ls_generate: elements that a program makes. Words: [how many were given].
+ * ls_generate: elements that a program makes. Words: [elements and failures so far].
  *
  * What a generator's state was at a count only the program can tell, and only then: so it is asked
- * after every element, and what it said is kept until no position before it will be asked for.
+ * after each of them, and what it said is kept until no position before it will be asked for.
  * At count 0 there is nothing to tell: the state is what `open` makes.
  *
  * A pull gives one element, whatever is asked for: how long the next one takes, or what it waits for, only
@@ -24,7 +24,7 @@ typedef struct generate_options {
 typedef struct generate_state {
     void *state; /* the program's */
     bool opened, ended;
-    int64_t count;
+    int64_t count;            /* calls of `next`: elements and failures */
     ls_value *structure;      /* kept: of the elements, when the type does not tell */
     ls__marks marks;          /* what `save` said */
     ls__error_record unsaved; /* why it said nothing, the last time */
@@ -253,7 +253,8 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     if (s->ended)
         return LS_END;
     ls_status st = next(it, out);
-    if (!st)
+    s->count += st && st != LS_END; /* a failure is an event like an element */
+    if (st != LS_END)
         mark(it);
     s->ended = st == LS_END;
     return st;

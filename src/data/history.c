@@ -12,14 +12,14 @@
  * bytes, so that the input need not remember it. */
 enum { LONG_OPEN = 256 };
 
-typedef enum what { INPUT, OPENED, CLOSED, TAKEN } what;
+typedef enum what { INPUT, OPENED, CLOSED, TAKEN, FAILED } what;
 
 typedef struct event {
     what what;
     int slot;
     int n_words;
-    int current;      /* taken: the slot whose turn it is then */
-    int64_t given;    /* taken: elements of it */
+    int current;      /* taken, failed: the slot whose turn it is then */
+    int64_t given;    /* taken, failed: elements of it */
     int64_t number;   /* input: of its next element */
     ls__inner *inner; /* opened */
 } event;
@@ -214,6 +214,18 @@ void ls__history_taken(ls__history *h, int slot, const int64_t *words, int n_wor
          words);
 }
 
+void ls__history_failed(ls__history *h, int slot, ls__it *inner, int current, int64_t given)
+{
+    const event e = { .what = FAILED,
+                      .slot = slot,
+                      .n_words = inner ? inner->words : 0,
+                      .current = current,
+                      .given = given };
+    note(h, &e, NULL);
+    if (inner)
+        ls__it_words(inner, (int64_t *)front(&h->words) + h->words.n - e.n_words);
+}
+
 /* ---- moments -------------------------------------------------------------------------------------- */
 
 static void apply(ls__moment *m, const event *e, const int64_t *words)
@@ -231,7 +243,9 @@ static void apply(ls__moment *m, const event *e, const int64_t *words)
         m->slots[e->slot] = NULL;
         break;
     case TAKEN:
-        m->words[e->slot] = words;
+    case FAILED:
+        if (e->n_words > 0)
+            m->words[e->slot] = words;
         m->current = e->current;
         m->given = e->given;
         m->count++;
@@ -250,7 +264,7 @@ ls_status ls__history_at(ls__history *h, int64_t count, ls__moment *out)
     for (; e < end && m.count < count; words += e->n_words, e++)
         apply(&m, e, words);
     if (m.count != count)
-        return ls__fail(LS_STATE, "a position after %lld elements, which is gone",
+        return ls__fail(LS_STATE, "a position after %lld elements and failures, which is gone",
                         (long long)count);
     *out = m;
     return LS_OK;
@@ -304,12 +318,13 @@ static void release_input(ls__history *h)
 /* The base keeps its words where it has memory for them, and closes what only it had. */
 static void apply_to_base(ls__history *h, const event *e, const int64_t *words)
 {
-    ls__inner *inner = e->what == CLOSED || e->what == TAKEN ? h->base.slots[e->slot] : NULL;
+    const bool moved = (e->what == TAKEN || e->what == FAILED) && e->n_words > 0;
+    ls__inner *inner = e->what == CLOSED || moved ? h->base.slots[e->slot] : NULL;
     apply(&h->base, e, words);
     if (e->what == INPUT) {
         memcpy(h->input_words, words, (size_t)e->n_words * sizeof *words);
         h->base.input = h->input_words;
-    } else if (e->what == TAKEN) {
+    } else if (moved) {
         memcpy(inner->words, words, (size_t)e->n_words * sizeof *words);
         h->base.words[e->slot] = inner->words;
         ls__it_release(inner->it, inner->words);

@@ -1,8 +1,8 @@
 /*
  * What an interleave did since the oldest element whose position may still be asked for: enough to say,
- * for any element since, which datasets were open then, from where, and at which place in each.
+ * for any element since, and behind any failure, which datasets were open then, from where, and at which place in each.
  *
- *     moments    7          8                    9        elements given
+ *     moments    7          8                    9        elements given, and failures
  *     events     | taken 1  | closed 1, input,   |
  *                |          | opened 1, taken 1  |
  *     base ------+                                        events are applied to it when released
@@ -33,7 +33,7 @@ void ls__inner_free(ls__inner *inner); /* takes NULL */
 
 /* Where an interleave stands. */
 typedef struct ls__moment {
-    int64_t count;         /* elements given */
+    int64_t count;         /* elements given, and failures */
     int64_t number;        /* of the next element of the input */
     const int64_t *input;  /* the input's words */
     int current;           /* the slot whose turn it is */
@@ -56,7 +56,10 @@ void ls__history_closed(ls__history *h, int slot);
 void ls__history_taken(ls__history *h, int slot, const int64_t *words, int n_words, int current,
                        int64_t given);
 
-/* The moment after `count` elements, until the next call here. LS_STATE when it is gone. */
+/* A failure: of the dataset in a slot, which stands behind it, or (NULL) another one. */
+void ls__history_failed(ls__history *h, int slot, ls__it *inner, int current, int64_t given);
+
+/* The moment after `count` elements and failures, until the next call here. LS_STATE when it is gone. */
 ls_status ls__history_at(ls__history *h, int64_t count, ls__moment *out);
 
 /* No moment before this will be asked for. */

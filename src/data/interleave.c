@@ -1,7 +1,7 @@
 /*
  * ls_interleave and ls_flat_map: the elements of datasets that a user's function makes of the input's
- * elements, `cycle` of them by turns, `block` elements each. Words: [elements given so far]; what
- * was open at that count is found in the history.
+ * elements, `cycle` of them by turns, `block` elements each. Words: [elements given, and failures, so
+ * far]; what was open at that count is found in the history.
  *
  * A slot is filled when its turn comes and it is empty; a dataset that ends before its block does passes
  * the turn on. (So does tf.data.) Some slots' datasets are read ahead, each by a prefetch in
@@ -57,28 +57,39 @@ ls_status ls__interleave_make(ls__it *it, int slot, ls__chunk *from, int64_t num
     return st;
 }
 
+/* A failure is an event like an element: a position may be behind it. `inner`: the dataset whose it is, of
+ * the slot whose turn it is, or NULL. There is room in the history. */
+static ls_status fail(ls__it *it, ls__it *inner, ls_status st)
+{
+    ls__interleave *s = it->state;
+    s->count++;
+    ls__history_failed(s->history, s->current, inner, s->current, s->given);
+    return st;
+}
+
 /* The next element of the input for the slot whose turn it is. */
 static ls_status fill_slot(ls__it *it)
 {
     ls__interleave *s = it->state;
     ls__inner *inner = NULL;
-    ls_status st = ls__history_room(s->history, 2, (size_t)s->input->words);
+    ls_status st = ls__history_room(s->history, 3, (size_t)s->input->words);
     if (st)
         return st;
     ls__it_words(s->input, s->before);
     ls__chunk_clear(&s->element);
-    st = ls__it_pull(s->input, 1, &s->element);
+    st = ls__it_pass(it, s->input, 1, &s->element);
     s->ended = st == LS_END;
     if (s->ended)
         return LS_OK;
-    const int64_t number = s->number++; /* one that failed is one, too */
+    const int64_t number = s->number;
+    s->number += !it->none_lost; /* one that failed is one, too */
     if (!st)
         st = ls__interleave_make(it, s->current, &s->element, number, s->before, &inner);
     ls__chunk_clear(&s->element);
     ls__it_words(s->input, s->before);
     ls__history_input(s->history, s->before, s->number);
     if (st)
-        return st;
+        return fail(it, NULL, st);
     ls__history_opened(s->history, s->current, inner);
     s->slots[s->current] = inner;
     s->open++;
@@ -164,21 +175,23 @@ static ls_status take(ls__it *it, int most, ls__chunk *out)
     if (st)
         return st;
     ls__chunk_clear(&s->chunk);
-    st = ls__it_pull(inner->it, most, &s->chunk);
+    st = ls__it_pass(it, inner->it, most, &s->chunk);
     if (st == LS_END) {
         empty_slot(it);
         return LS_OK;
     }
     if (st)
-        return st;
+        return fail(it, inner->it, st);
     st = check(it, inner);
-    if (st)
+    if (st) {
         empty_slot(it);
-    else
-        st = ls__chunk_room(out, s->chunk.n, s->chunk.leaves, it->words);
-    if (!st)
-        give(it, inner, out);
-    return st;
+        return fail(it, NULL, st);
+    }
+    st = ls__chunk_room(out, s->chunk.n, s->chunk.leaves, it->words);
+    if (st)
+        return fail(it, inner->it, st);
+    give(it, inner, out);
+    return LS_OK;
 }
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)

@@ -23,7 +23,8 @@ typedef struct ls__interleave {
     ls__chunk chunk;   /* of a dataset */
     ls__type *first;   /* element's; NULL: there was none */
     ls__history *history;
-    int64_t count, number, given;
+    int64_t count; /* elements given, and failures */
+    int64_t number, given;
     int current, open;
     bool ended;        /* the input */
     ls__inner **slots; /* the history's */

@@ -1,5 +1,5 @@
 /*
- * Positions of an interleave as bytes: elements given, the slot whose turn it is and how many it
+ * Positions of an interleave as bytes: elements given and failures, the slot whose turn it is and how many it
  * has given, elements of the input; for each slot whether it is open, and if so the number of the
  * element it was made of, the position of the input in front of that, the position in the dataset;
  * then the position of the input.
@@ -55,21 +55,12 @@ ls_status ls__interleave_save(ls__it *it, const int64_t *words, ls__bytes_out *t
 
 /* ---- loading ---------------------------------------------------------------------------------- */
 
-/* The element that `input` stands in front of. Failures on the way there were reported before: there
- * cannot be more of them than elements. */
-static ls_status pull_again(ls__it *input, int64_t number, ls__chunk *element)
+/* The element that `input` stands in front of. */
+static ls_status pull_again(ls__it *input, ls__chunk *element)
 {
-    ls__error_scope scope;
-    ls__error_scope_open(&scope);
-    ls_status st;
-    do {
-        ls_error();
-        ls__chunk_clear(element);
-        st = ls__it_pull(input, 1, element);
-    } while (st && st != LS_END && number-- > 0);
-    if (st == LS_END)
-        st = ls__position_corrupt();
-    return ls__error_scope_close(&scope, st, "ls_seek");
+    ls__chunk_clear(element);
+    ls_status st = ls__it_pull(input, 1, element);
+    return st == LS_END ? ls__position_corrupt() : st;
 }
 
 static ls_status load_slot(ls__it *it, int slot, ls__bytes_in *from, ls__inner **out)
@@ -93,7 +84,7 @@ static ls_status load_slot(ls__it *it, int slot, ls__bytes_in *from, ls__inner *
         st = ls__position_corrupt();
     if (!st) {
         ls__it_words(input, s->before);
-        st = pull_again(input, number, &s->element);
+        st = pull_again(input, &s->element);
     }
     if (!st)
         st = ls__interleave_make(it, slot, &s->element, number, s->before, &inner);

@@ -1,6 +1,7 @@
 /*
  * Iterators as programs see them: the last stage of a dataset, pulled one element at a time. Invariant:
- * `last` is the position after the last element that was given, which is all that is ever saved.
+ * `last` is the position after the last element that was given, or behind a failure since, which is all
+ * that is ever saved.
  */
 #include <lockstep/input.h>
 #include <stdlib.h>
@@ -125,10 +126,15 @@ ls_status ls_next(ls_iterator *it, ls_value **out)
         return st;
     ls__chunk_clear(&it->chunk);
     st = ls__it_pull(it->it, 1, &it->chunk);
+    if (st == LS_END)
+        return st;
+    if (st)
+        ls__it_words(it->it, it->last);
+    else
+        memcpy(it->last, ls__chunk_after(&it->chunk, 0), (size_t)it->it->words * sizeof *it->last);
+    ls__it_release(it->it, it->last);
     if (st)
         return st;
-    memcpy(it->last, ls__chunk_after(&it->chunk, 0), (size_t)it->it->words * sizeof *it->last);
-    ls__it_release(it->it, it->last);
     const ls__stage *stage = it->it->stage;
     ls_value *element =
         stage->value ? stage->value(it->it, &it->chunk, 0) : ls__element_value(&it->chunk, 0);

@@ -9,7 +9,7 @@
  * was at that count, for any element that is still on its way. release() tells which are not.
  *
  *     source      [next index]                            light
- *     batch       [those of the last element in it]       as light as what it is made of
+ *     batch       [0][those of the last element in it]    as light as what it is made of
  *     take        [elements left][those of its input]
  *     shuffle     [draws and failures so far]             save(): what was in the buffer then
  *
@@ -51,6 +51,7 @@ struct ls__it {
     ls__opening how;
     int words;
     bool light;
+    bool none_lost; /* the last pull failed, and all elements are still to come (see pull) */
 };
 
 /* A stage. All but `open` are called with an opened iterator; what may be missing says so. */
@@ -65,7 +66,9 @@ typedef struct ls__stage {
     /* Up to `most` (1 or more) elements, at least one, into a chunk that is empty and that it
      * makes room in. LS_END: there is none left. On failure the chunk is empty, elements that come
      * before the failure having been given by an earlier pull, and the next pull goes on behind
-     * it. */
+     * it. What failed is an element that is lost, and counts for who counts elements; unless it
+     * sets none_lost: then it is less (a row of a batch), and the next element is the one that was to
+     * come. */
     ls_status (*pull)(ls__it *it, int most, ls__chunk *out);
 
     /* Where the next pull begins; after a failure that is behind it. A position like an element's. */
@@ -80,7 +83,8 @@ typedef struct ls__stage {
     ls_status (*save)(ls__it *it, const int64_t *words, ls__bytes_out *to);
     ls_status (*load)(ls__it *it, ls__bytes_in *from);
 
-    /* No position before these words will be asked for any more. NULL: nothing to do. */
+    /* No position before these words, of an element or behind a failure, will be asked for any more.
+     * NULL: nothing to do. */
     void (*release)(ls__it *it, const int64_t *words);
 
     /* An element as users get it, in the innermost frame; takes over what the chunk owns of it. NULL:
@@ -120,7 +124,16 @@ ls_status ls__stopped(void); /* LS_CANCELLED: nobody will see it, those who wait
 /* Whoever pulls in a loop is asked to stop here. */
 static inline ls_status ls__it_pull(ls__it *it, int most, ls__chunk *out)
 {
+    it->none_lost = false;
     return ls__it_stopped(it) ? ls__stopped() : it->stage->pull(it, most, out);
+}
+
+/* For a stage whose input's failures are its own. */
+static inline ls_status ls__it_pass(ls__it *it, ls__it *input, int most, ls__chunk *out)
+{
+    ls_status st = ls__it_pull(input, most, out);
+    it->none_lost = input->none_lost;
+    return st;
 }
 
 void ls__it_words(ls__it *it, int64_t *words);

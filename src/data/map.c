@@ -39,7 +39,8 @@ static ls_status take(ls__it *it, int most, ls__turn *turn)
     (void)most;
     ls_status st = ls__it_pull(s->input, 1, &turn->in);
     turn->number = s->number;
-    s->number += st != LS_END;
+    turn->none_lost = s->input->none_lost;
+    s->number += st != LS_END && !turn->none_lost;
     turn->after[0] = s->number;
     if (st)
         ls__it_words(s->input, turn->after + 1);
@@ -129,6 +130,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
         return ls__ahead_pull(s->ahead, most, out);
     ls__turn_clear(&s->turn);
     ls_status st = take(it, 1, &s->turn);
+    it->none_lost = s->turn.none_lost;
     if (!st)
         st = work(it, &s->turn);
     if (!st)

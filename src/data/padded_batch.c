@@ -1,63 +1,54 @@
 /*
  * ls_padded_batch: elements that differ in shape as one, each filled up. Elements are held until their
  * batch is complete, since only then the largest is known; what is borrowed is copied when another pull
- * must come before. Words: those of the last element in the batch.
- *
- * A batch that fails half-way is gone, as ls_batch's; the elements behind the one that failed it
- * begin the next.
+ * must come before. What fails on the way, and positions: rows.h. A batch that there is no memory
+ * for is lost.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/iterator.h"
 #include "data/padding.h"
+#include "data/rows.h"
 #include "tensor/tensor.h"
 
-enum { MOST_AT_ONCE = 256 };
-
 typedef struct padded_options {
-    int64_t n;
-    bool full;
+    ls__rows_options rows;
     ls__type *shapes; /* NULL: the largest of each batch */
     double value;
 } padded_options;
 
 typedef struct padded_state {
-    ls__it *input;
-    ls__chunk chunk;           /* of the input */
-    int next;                  /* elements of the chunk before it are held, or gone */
-    ls__datum *held;           /* rows x leaves */
-    int64_t rows, room, owned; /* of the rows the first so many last beyond the next pull */
-    int leaves;
-    const ls_value *structure;
-    int64_t *last; /* the words after the last element held */
-    bool settled;  /* the structure is that of the shapes given */
+    ls__rows rows;
+    ls__datum *held;     /* rows x leaves */
+    int64_t room, owned; /* of the rows the first so many last beyond the next pull */
+    bool settled;        /* the structure is that of the shapes given */
 } padded_state;
 
 /* ---- holding ---------------------------------------------------------------------------------- */
 
 static void drop_held(padded_state *s)
 {
-    for (int64_t i = 0; i < s->rows * s->leaves; i++)
+    for (int64_t i = 0; i < s->rows.n * s->rows.leaves; i++)
         ls__datum_drop(&s->held[i]);
-    s->rows = s->owned = 0;
+    s->owned = 0;
 }
 
 static ls_status own_held(padded_state *s)
 {
+    const ls__rows *r = &s->rows;
     ls_status st = LS_OK;
-    for (int64_t i = s->owned * s->leaves; i < s->rows * s->leaves && !st; i++)
+    for (int64_t i = s->owned * r->leaves; i < r->n * r->leaves && !st; i++)
         st = ls__datum_own(&s->held[i]);
-    s->owned = st ? s->owned : s->rows;
+    s->owned = st ? s->owned : r->n;
     return st;
 }
 
 static ls_status make_room(padded_state *s)
 {
-    if (s->rows < s->room)
+    if (s->rows.n < s->room)
         return LS_OK;
     int64_t room = 2 * s->room + 16;
-    size_t bytes = (size_t)room * (size_t)s->leaves * sizeof *s->held;
+    size_t bytes = (size_t)room * (size_t)s->rows.leaves * sizeof *s->held;
     ls__datum *more = realloc(s->held, bytes + 1);
     if (!more)
         return ls__fail_memory("ls_padded_batch", bytes);
@@ -66,186 +57,135 @@ static ls_status make_room(padded_state *s)
     return LS_OK;
 }
 
-/* Whether an element may be one of this batch. */
-static ls_status check(const ls__it *it, int i)
-{
-    const padded_state *s = it->state;
-    const padded_options *o = it->dataset->options;
-    for (int k = 0; k < s->leaves; k++) {
-        const ls__spec *spec = &ls__chunk_datum(&s->chunk, i, k)->spec;
-        const ls__spec *first = s->rows ? &s->held[k].spec : spec;
-        const ls__leaf_type *shape = o->shapes ? ls__type_leaf(o->shapes, k) : NULL;
-        if (spec->dtype != first->dtype || spec->rank != first->rank)
-            return ls__fail(LS_SHAPE,
-                            "ls_padded_batch: leaf %d of element %lld of a batch is %s, those "
-                            "before are %s",
-                            k, (long long)s->rows, ls__spec_text(spec), ls__spec_text(first));
-        ls_status st = ls__padding_check(k, spec, shape);
-        if (st)
-            return st;
-    }
-    return LS_OK;
-}
-
-static ls_status hold(const ls__it *it, int i)
-{
-    padded_state *s = it->state;
-    ls_status st = check(it, i);
-    if (!st)
-        st = make_room(s);
-    for (int k = 0; k < s->leaves && !st; k++)
-        ls__datum_give(&s->held[s->rows * s->leaves + k], ls__chunk_datum(&s->chunk, i, k));
-    if (st)
-        return st;
-    s->rows++;
-    memcpy(s->last, ls__chunk_after(&s->chunk, i), (size_t)it->words * sizeof *s->last);
-    return LS_OK;
-}
-
-/* ---- a batch --------------------------------------------------------------------------------- */
-
 static ls_status settle(const ls__it *it)
 {
     padded_state *s = it->state;
     const padded_options *o = it->dataset->options;
-    s->leaves = s->chunk.leaves;
-    s->structure = s->chunk.structure;
     if (s->settled || !o->shapes)
         return LS_OK;
     ls__error_scope scope;
     ls__error_scope_open(&scope);
     ls_status st = ls__error_scope_close(
-        &scope, ls_same_structure(ls__type_structure(o->shapes), s->chunk.structure),
+        &scope, ls_same_structure(ls__type_structure(o->shapes), s->rows.structure),
         "ls_padded_batch: .shapes");
     s->settled = !st;
     return st;
 }
 
-/* More elements; what is borrowed goes with the pull. */
-static ls_status refill(const ls__it *it)
+/* Whether the next element of the chunk may be one of this batch. */
+static ls_status check(const ls__it *it)
 {
-    padded_state *s = it->state;
-    const int64_t want = ((const padded_options *)it->dataset->options)->n - s->rows;
-    if (s->next < s->chunk.n)
-        return LS_OK;
-    ls_status st = own_held(s);
-    if (st)
-        return st;
-    ls__chunk_clear(&s->chunk);
-    s->next = 0;
-    st = ls__it_pull(s->input, want < MOST_AT_ONCE ? (int)want : MOST_AT_ONCE, &s->chunk);
-    if (!st && (st = settle(it)))
-        s->next = s->chunk.n;
+    const padded_state *s = it->state;
+    const ls__rows *r = &s->rows;
+    const padded_options *o = it->dataset->options;
+    ls_status st = settle(it);
+    for (int k = 0; k < r->leaves && !st; k++) {
+        const ls__spec *spec = &ls__chunk_datum(&r->chunk, r->next, k)->spec;
+        const ls__spec *first = r->n ? &s->held[k].spec : spec;
+        const ls__leaf_type *shape = o->shapes ? ls__type_leaf(o->shapes, k) : NULL;
+        if (spec->dtype != first->dtype || spec->rank != first->rank)
+            return ls__fail(LS_SHAPE,
+                            "ls_padded_batch: leaf %d of element %lld of a batch is %s, those "
+                            "before are %s",
+                            k, (long long)r->n, ls__spec_text(spec), ls__spec_text(first));
+        st = ls__padding_check(k, spec, shape);
+    }
     return st;
 }
 
-static ls_status give(const ls__it *it, ls__chunk *out)
+static ls_status hold(const ls__it *it)
 {
     padded_state *s = it->state;
-    const padded_options *o = it->dataset->options;
-    ls_status st = ls__chunk_room(out, 1, s->leaves, it->words);
-    int made = 0;
-    for (; made < s->leaves && !st; made += !st)
-        st = ls__pad(made, s->rows, s->held + made, s->leaves,
-                     o->shapes ? ls__type_leaf(o->shapes, made) : NULL, o->value,
-                     ls__chunk_datum(out, 0, made));
-    if (st) {
-        for (int k = 0; k < made; k++)
-            ls__datum_drop(ls__chunk_datum(out, 0, k));
-        return st;
-    }
-    memcpy(ls__chunk_after(out, 0), s->last, (size_t)it->words * sizeof *s->last);
-    out->structure = s->structure;
-    out->n = 1;
-    return LS_OK;
+    const ls__rows *r = &s->rows;
+    ls_status st = check(it);
+    if (!st)
+        st = make_room(s);
+    for (int k = 0; k < r->leaves && !st; k++)
+        ls__datum_give(&s->held[r->n * r->leaves + k], ls__chunk_datum(&r->chunk, r->next, k));
+    return st;
 }
 
-static ls_status pull(ls__it *it, int most, ls__chunk *out)
+/* ---- a batch --------------------------------------------------------------------------------- */
+
+/* What is borrowed goes with the pull. */
+static ls_status gather(ls__it *it)
 {
     padded_state *s = it->state;
-    const padded_options *o = it->dataset->options;
-    (void)most; /* a batch is large enough for a chunk */
     ls_status st = LS_OK;
-    while (s->rows < o->n && !st) {
-        st = refill(it);
-        for (; !st && s->next < s->chunk.n && s->rows < o->n; s->next++)
-            st = hold(it, s->next);
+    while (s->rows.n < ls__rows_whole(it->dataset) && !st) {
+        int end = 0;
+        if (s->rows.next == s->rows.chunk.n)
+            st = own_held(s);
+        if (!st)
+            st = ls__rows_more(it, &end);
+        while (!st && s->rows.next < end)
+            st = ls__rows_took(&s->rows, hold(it));
     }
-    if (st == LS_END && s->rows > 0 && !o->full)
-        st = LS_OK;
-    if (!st)
-        st = give(it, out);
+    return st;
+}
+
+static ls_status give(ls__it *it, ls__chunk *out)
+{
+    padded_state *s = it->state;
+    const ls__rows *r = &s->rows;
+    const padded_options *o = it->dataset->options;
+    ls_status st = ls__chunk_room(out, 1, r->leaves, it->words);
+    int made = 0;
+    for (; made < r->leaves && !st; made += !st)
+        st = ls__pad(made, r->n, s->held + made, r->leaves,
+                     o->shapes ? ls__type_leaf(o->shapes, made) : NULL, o->value,
+                     ls__chunk_datum(out, 0, made));
     drop_held(s);
+    if (!st) {
+        ls__rows_given(it, out);
+        return LS_OK;
+    }
+    for (int k = 0; k < made; k++)
+        ls__datum_drop(ls__chunk_datum(out, 0, k));
+    ls__rows_lost(it);
     return st;
 }
 
 /* ---- the stage --------------------------------------------------------------------------------- */
-
-static ls_status open(ls__it *it)
-{
-    padded_state *s = it->state;
-    ls_status st = ls__it_open_input(it, 0, &s->input);
-    if (st)
-        return st;
-    s->last = calloc((size_t)it->words + 1, sizeof *s->last);
-    return s->last ? LS_OK
-                   : ls__fail_memory("ls_padded_batch", (size_t)it->words * sizeof *s->last);
-}
 
 static void close(ls__it *it)
 {
     padded_state *s = it->state;
     drop_held(s);
     free(s->held);
-    free(s->last);
-    ls__chunk_free(&s->chunk);
-    ls__it_close(s->input);
+    ls__rows_close(it);
 }
 
-/* Behind an element that failed, others of its chunk may be left. */
-static void words_now(ls__it *it, int64_t *words)
+static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
-    padded_state *s = it->state;
-    if (s->next > 0 && s->next < s->chunk.n)
-        memcpy(words, ls__chunk_after(&s->chunk, s->next - 1), (size_t)it->words * sizeof *words);
-    else
-        ls__it_words(s->input, words);
-}
-
-static void forget(padded_state *s)
-{
-    ls__chunk_clear(&s->chunk);
-    s->next = 0;
+    (void)most; /* a batch is large enough for a chunk */
+    ls_status st = ls__rows_collect(it, gather);
+    return st ? st : give(it, out);
 }
 
 static ls_status go(ls__it *it, const int64_t *words)
 {
-    forget(it->state);
-    return ls__pass_go(it, words);
+    drop_held(it->state);
+    return ls__rows_go(it, words);
 }
 
 static ls_status load(ls__it *it, ls__bytes_in *from)
 {
-    forget(it->state);
-    return ls__pass_load(it, from);
-}
-
-static int64_t batch_rows(const ls_dataset *d)
-{
-    return ((const padded_options *)d->options)->n;
+    drop_held(it->state);
+    return ls__rows_load(it, from);
 }
 
 static const ls__stage padded_stage = { .name = "padded_batch",
                                         .state_bytes = sizeof(padded_state),
-                                        .open = open,
+                                        .open = ls__rows_open,
                                         .close = close,
                                         .pull = pull,
-                                        .words_now = words_now,
+                                        .words_now = ls__rows_words_now,
                                         .go = go,
-                                        .save = ls__pass_save,
+                                        .save = ls__rows_save,
                                         .load = load,
-                                        .release = ls__pass_release,
-                                        .batch = batch_rows };
+                                        .release = ls__rows_release,
+                                        .batch = ls__rows_whole };
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
@@ -326,14 +266,13 @@ ls_dataset *ls_padded_batch(ls_dataset *d, int64_t n, const ls_padded_options *o
     padded_options *o = ls__dataset_options(&draft, sizeof *o, release);
     if (!o)
         return NULL;
-    *o = (padded_options){ .n = n, .full = given.full, .value = given.value };
-    const int64_t c = d->cardinality;
-    const bool whole = o->full || c == LS_INFINITE || (c >= 0 && c % n == 0);
-    draft.cardinality = c < 0 ? c : c / n + (!o->full && c % n != 0);
+    *o = (padded_options){ .rows = { n, given.full }, .value = given.value };
+    int64_t rows;
+    draft.cardinality = ls__rows_batches(d, &o->rows, &rows);
     if ((given.shapes && ls__type_parse("ls_padded_batch", given.shapes, &o->shapes)) ||
-        type_of(d->type, o->shapes, whole ? n : -1, &draft.type))
+        type_of(d->type, o->shapes, rows, &draft.type))
         draft.type = NULL;
     return ls__dataset_new(&draft, "padded_batch %lld%s %s %.17g", (long long)n,
-                           o->full ? " full" : "", o->shapes ? ls__type_text(o->shapes) : "-",
+                           o->rows.full ? " full" : "", o->shapes ? ls__type_text(o->shapes) : "-",
                            o->value);
 }

@@ -26,6 +26,7 @@ static ls_status take(ls__it *it, int most, ls__turn *turn)
         st = ls__chunk_own(&turn->out);
     if (st)
         ls__it_words(s->input, turn->after);
+    turn->none_lost = s->input->none_lost;
     return st;
 }
 
@@ -58,7 +59,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     prefetch_state *s = it->state;
     return ls__ahead_goes(s->ahead) ? ls__ahead_pull(s->ahead, most, out)
-                                    : ls__it_pull(s->input, most, out);
+                                    : ls__it_pass(it, s->input, most, out);
 }
 
 static void words_now(ls__it *it, int64_t *words)

@@ -151,7 +151,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
         return LS_END;
     for (;;) {
         out->lead++;
-        ls_status st = ls__it_pull(s->input, most, out);
+        ls_status st = ls__it_pass(it, s->input, most, out);
         out->lead--;
         if (!st) {
             for (int i = 0; i < out->n; i++)

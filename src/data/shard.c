@@ -67,11 +67,9 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     for (;;) {
         int64_t others = others_before(o, s->counted.at);
         ls__chunk_clear(&s->chunk);
-        ls_status st = ls__it_pull(s->counted.input, to_pull(o, others, most), &s->chunk);
-        if (st) {
-            s->counted.at += st != LS_END;
+        ls_status st = ls__counted_pull(it, to_pull(o, others, most), &s->chunk);
+        if (st)
             return st;
-        }
         if (s->chunk.n > others)
             st = give(it, (int)others, out);
         s->counted.at += s->chunk.n;

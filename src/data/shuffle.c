@@ -161,6 +161,7 @@ static ls_status get_ready(ls__it *it, int most)
                            : ls__shuffle_pull_ahead(it, most > LEAST_AHEAD ? most : LEAST_AHEAD);
     if (!st)
         return ls__shuffle_make_room(s, it->dataset->options, s->filled);
+    it->none_lost = s->input->none_lost;
     if (s->note_room > s->note_first + s->note_count)
         ls__shuffle_write_note(s, LS__SHUFFLE_FAILED, NULL);
     return st;

@@ -16,9 +16,9 @@
 
 /* ---- elements ------------------------------------------------------------------------------------ */
 
-static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
+static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 {
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < n; i++)
         h = (h ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
     return h;
 }
@@ -111,6 +111,7 @@ typedef struct trail {
     int64_t words[513][64]; /* before the first, after each */
     place places[513];      /* the same, saved at once */
     place behind[256];      /* each failure */
+    int failed_at[256];     /* elements before each failure */
 } trail;
 
 static inline uint64_t draw_number(uint64_t *state)
@@ -128,7 +129,8 @@ static inline ls_status follow(ls__it *it, int most, trail *t)
     ls_status st = ls__it_pull(it, most, &chunk);
     if (st && st != LS_END) {
         assert_int_equal(ls_error(), st);
-        t->failures++;
+        assert_true(t->failures < 256);
+        t->failed_at[t->failures++] = t->n;
     }
     assert_int_equal(ls_error(), LS_OK);
     assert_true(st ? chunk.n == 0 : chunk.n >= 1 && chunk.n <= most);
@@ -187,8 +189,8 @@ static inline void go_slowly(ls_dataset *d, uint64_t iteration, trail *t)
             save_place(it, t->words[t->n], t, &t->places[t->n]);
         } else if (t->failures > failures) {
             int64_t now[64];
-            assert_true(failures < 256);
             ls__it_words(it, now);
+            ls__it_release(it, now);
             save_place(it, now, t, &t->behind[failures]);
         }
     }
@@ -197,11 +199,14 @@ static inline void go_slowly(ls_dataset *d, uint64_t iteration, trail *t)
     assert_int_equal(going.bytes, 0);
 }
 
+/* The same elements, and failures at the same places. */
 static inline void expect_rest(const trail *got, const trail *want, int elements, int failures)
 {
     assert_int_equal(got->n, want->n - elements);
     assert_memory_equal(got->elements, want->elements + elements, (size_t)got->n * 8);
     assert_int_equal(got->failures, want->failures - failures);
+    for (int i = 0; i < got->failures; i++)
+        assert_int_equal(elements + got->failed_at[i], want->failed_at[failures + i]);
 }
 
 /* In chunks, saving and releasing late. */

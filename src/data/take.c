@@ -24,15 +24,16 @@ static void close(ls__it *it)
     ls__it_close(s->counted.input);
 }
 
-static ls_status skip_to(take_state *s, int64_t first)
+static ls_status skip_to(ls__it *it, int64_t first)
 {
+    take_state *s = it->state;
     ls__counted *c = &s->counted;
     ls_status st = LS_OK;
     while (c->at < first && !st) {
         int64_t want = first - c->at;
         ls__chunk_clear(&s->left_out);
-        st = ls__it_pull(c->input, want < MOST_AT_ONCE ? (int)want : MOST_AT_ONCE, &s->left_out);
-        c->at += st ? st != LS_END : s->left_out.n; /* an element that failed is one, too */
+        st = ls__counted_pull(it, want < MOST_AT_ONCE ? (int)want : MOST_AT_ONCE, &s->left_out);
+        c->at += s->left_out.n;
     }
     ls__chunk_clear(&s->left_out);
     return st;
@@ -42,7 +43,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     ls__counted *c = it->state;
     const take_options *o = it->dataset->options;
-    ls_status st = skip_to(it->state, o->first);
+    ls_status st = skip_to(it, o->first);
     if (st)
         return st;
     if (o->end >= 0 && c->at >= o->end)
@@ -50,12 +51,10 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     if (o->end >= 0 && o->end - c->at < most)
         most = (int)(o->end - c->at);
     out->lead++;
-    st = ls__it_pull(c->input, most, out);
+    st = ls__counted_pull(it, most, out);
     out->lead--;
     for (int i = 0; i < out->n && !st; i++)
         ls__chunk_after(out, i)[0] = ++c->at;
-    if (st && st != LS_END)
-        c->at++;
     return st;
 }
 

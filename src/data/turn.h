@@ -14,6 +14,7 @@ typedef struct ls__turn {
     ls__chunk out;  /* what is to be given, with the stage's positions; nothing borrowed in it */
     int64_t number; /* for the stage */
     int64_t *after; /* the stage's position behind it, also if it failed */
+    bool none_lost; /* by its failure: see ls__it */
 } ls__turn;
 
 bool ls__turn_open(ls__turn *turn, int words); /* false: no memory */

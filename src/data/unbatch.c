@@ -105,6 +105,7 @@ static void next_element(const ls__it *it)
     s->element++;
 }
 
+/* We may have been put in the middle of an element: it is there again, unless it fails now. */
 static ls_status refill(unbatch_state *s)
 {
     if (s->element < s->chunk.n)
@@ -112,27 +113,14 @@ static ls_status refill(unbatch_state *s)
     ls__chunk_clear(&s->chunk);
     s->element = 0;
     ls_status st = ls__it_pull(s->input, MOST_AT_ONCE, &s->chunk);
-    if (st && st != LS_END && s->now[0] == 0) /* go on behind it */
-        ls__it_words(s->input, s->now + 1);
-    return st;
-}
-
-/* We were put in the middle of an element. An input that fails before it has done so before, a million
- * times at most. */
-static ls_status refill_at_row(unbatch_state *s)
-{
-    ls__error_scope scope;
-    ls__error_scope_open(&scope);
-    ls_status st = refill(s);
-    for (int i = 0; i < 1000000 && st && st != LS_END && st != LS_NO_MEMORY; i++) {
-        ls_error();
-        st = refill(s);
-    }
-    if (st == LS_END) {
+    if (st == LS_END && s->now[0] > 0)
         st = ls__position_corrupt();
-        s->now[0] = 0;
+    if (st && st != LS_END) { /* go on behind it */
+        if (!s->input->none_lost)
+            s->now[0] = 0;
+        ls__it_words(s->input, s->now + 1);
     }
-    return ls__error_scope_close(&scope, st, "ls_unbatch");
+    return st;
 }
 
 /* Rows of the element at which we are, up to `most` in all. Behind its last one the position is that
@@ -160,8 +148,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     unbatch_state *s = it->state;
     ls_status st = LS_OK;
     while (!st && out->n == 0) {
-        const bool put_here = s->now[0] > 0 && s->element == s->chunk.n;
-        st = put_here ? refill_at_row(s) : refill(s);
+        st = refill(s);
         if (!st)
             st = ls__chunk_room(out, most, s->chunk.leaves, it->words);
         out->structure = s->chunk.structure;

@@ -17,6 +17,7 @@ typedef struct watched {
     bool lasting;       /* what it gives is never borrowed; modulo 16 */
     bool unknown;       /* nothing is known of its elements */
     int64_t fail_every; /* elements fail - 1, 2 fail - 1, ... fail; 0: none */
+    bool leave_out;     /* those that would fail */
     bool by_iteration;  /* numbers are 1001 x the iteration more */
     bool unsaved;       /* heavy, and save() refuses */
     int64_t *reads;     /* counts elements given; may be NULL */
@@ -64,6 +65,8 @@ static inline ls_status watched_pull(ls__it *it, int most, ls__chunk *out)
     watched_state *s = it->state;
     const watched *o = it->dataset->options;
     assert_int_equal(out->n, 0);
+    while (o->leave_out && s->at < o->count && watched_fails(o, s->at))
+        s->at++;
     if (s->at >= o->count)
         return LS_END;
     if (watched_fails(o, s->at)) {

@@ -24,7 +24,7 @@ static void close(ls__it *it)
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
-    return ls__it_pull(((policy_state *)it->state)->input, most, out);
+    return ls__it_pass(it, ((policy_state *)it->state)->input, most, out);
 }
 
 static const ls__stage policy_stage = { .name = "auto_shard",

@@ -1,8 +1,9 @@
 /*
- * ls_zip: inputs side by side. Words: those of all inputs, one after the other.
+ * ls_zip: inputs side by side. Words: [gaps][those of all inputs, one after the other].
  *
  * Inputs give chunks of any length, so each has its own, of which elements are taken as the others have
- * them. Where an input fails, the elements of the others that belong to the one that failed go with it:
+ * them. An element that an input has lost leaves a gap in its strand (bit i of the word: in that of input
+ * i); when all strands have an element or a gap, the elements that are beside a gap go with it, so that
  * what follows is side by side again.
  */
 #include <stdlib.h>
@@ -20,7 +21,8 @@ typedef struct strand {
 
 typedef struct zip_state {
     strand strands[LS__MOST_INPUTS];
-    int64_t *now; /* where the next pull begins */
+    int64_t *now;  /* where the next pull begins */
+    uint64_t gaps; /* its first word */
     const ls_value *structure;
     ls_value *kept; /* where the type does not know it */
 } zip_state;
@@ -29,6 +31,7 @@ static ls_status open(ls__it *it)
 {
     zip_state *s = it->state;
     it->light = true;
+    it->words = 1;
     for (int i = 0; i < it->dataset->n_inputs; i++) {
         strand *a = &s->strands[i];
         ls_status st = ls__it_open(it->dataset->inputs[i], &it->how, &a->input);
@@ -80,19 +83,36 @@ static void note_position(zip_state *s, const strand *a)
         ls__it_words(a->input, words);
 }
 
-/* An input failed: all go on behind this element. (What fails in it, too, is a consequence.) */
-static void pass_over(ls__it *it, const strand *failed)
+static bool is_gap(const zip_state *s, int i)
+{
+    return s->gaps >> i & 1;
+}
+
+/* An input failed; with the first gap an element of ours is lost. */
+static void fail(ls__it *it, int i)
+{
+    zip_state *s = it->state;
+    const bool lost = !s->strands[i].input->none_lost;
+    it->none_lost = !lost || s->gaps;
+    s->gaps |= (uint64_t)lost << i;
+    s->now[0] = (int64_t)s->gaps;
+    note_position(s, &s->strands[i]);
+}
+
+/* What is beside a gap. */
+static void pass_over(ls__it *it)
 {
     zip_state *s = it->state;
     for (int i = 0; i < it->dataset->n_inputs; i++) {
         strand *a = &s->strands[i];
-        if (a != failed && !refill(a, 1)) {
-            for (int k = 0; k < a->chunk.leaves; k++)
-                ls__datum_drop(ls__chunk_datum(&a->chunk, a->next, k));
-            a->next++;
-        }
+        if (is_gap(s, i))
+            continue;
+        for (int k = 0; k < a->chunk.leaves; k++)
+            ls__datum_drop(ls__chunk_datum(&a->chunk, a->next, k));
+        a->next++;
         note_position(s, a);
     }
+    s->now[0] = (int64_t)(s->gaps = 0);
 }
 
 /* ---- the stage ------------------------------------------------------------------------------- */
@@ -112,7 +132,8 @@ static ls_status find_structure(ls__it *it)
 static void give(ls__it *it, int n, ls__chunk *out)
 {
     zip_state *s = it->state;
-    for (; out->n < n; out->n++)
+    for (; out->n < n; out->n++) {
+        ls__chunk_after(out, out->n)[0] = 0;
         for (int i = 0, leaf = 0; i < it->dataset->n_inputs; i++) {
             strand *a = &s->strands[i];
             for (int k = 0; k < a->chunk.leaves; k++)
@@ -123,25 +144,43 @@ static void give(ls__it *it, int n, ls__chunk *out)
                    (size_t)a->input->words * sizeof *out->after);
             a->next++;
         }
+    }
     memcpy(s->now, ls__chunk_after(out, n - 1), (size_t)it->words * sizeof *s->now);
+}
+
+/* Every strand has elements, n of them all, but where there is a gap. */
+static ls_status refill_all(ls__it *it, int *n, int *leaves)
+{
+    zip_state *s = it->state;
+    for (int i = 0; i < it->dataset->n_inputs; i++) {
+        strand *a = &s->strands[i];
+        if (is_gap(s, i))
+            continue;
+        ls_status st = refill(a, *n);
+        if (st && st != LS_END)
+            fail(it, i);
+        if (st)
+            return st;
+        int left = a->chunk.n - a->next;
+        *n = left < *n ? left : *n;
+        *leaves += a->chunk.leaves;
+    }
+    return LS_OK;
 }
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     zip_state *s = it->state;
     int n = most, leaves = 0;
-    for (int i = 0; i < it->dataset->n_inputs; i++) {
-        strand *a = &s->strands[i];
-        ls_status st = refill(a, n);
-        if (st && st != LS_END)
-            pass_over(it, a);
-        if (st)
-            return st;
-        int left = a->chunk.n - a->next;
-        n = left < n ? left : n;
-        leaves += a->chunk.leaves;
+    ls_status st = refill_all(it, &n, &leaves);
+    if (!st && s->gaps) {
+        pass_over(it);
+        n = most;
+        leaves = 0;
+        st = refill_all(it, &n, &leaves);
     }
-    ls_status st = s->structure ? LS_OK : find_structure(it);
+    if (!st && !s->structure)
+        st = find_structure(it);
     if (!st)
         st = ls__chunk_room(out, n, leaves, it->words);
     if (st)
@@ -164,10 +203,19 @@ static void forget(strand *a)
     a->next = 0;
 }
 
+static ls_status put_gaps(const ls__it *it, int64_t word)
+{
+    zip_state *s = it->state;
+    if (it->dataset->n_inputs < 64 && (uint64_t)word >> it->dataset->n_inputs)
+        return ls__position_corrupt();
+    s->gaps = (uint64_t)(s->now[0] = word);
+    return LS_OK;
+}
+
 static ls_status go(ls__it *it, const int64_t *words)
 {
     zip_state *s = it->state;
-    ls_status st = LS_OK;
+    ls_status st = put_gaps(it, words[0]);
     for (int i = 0; i < it->dataset->n_inputs && !st; i++) {
         strand *a = &s->strands[i];
         forget(a);
@@ -181,6 +229,7 @@ static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
 {
     zip_state *s = it->state;
     ls_status st = LS_OK;
+    ls__put_int(to, words[0]);
     for (int i = 0; i < it->dataset->n_inputs && !st; i++)
         st = ls__it_save(s->strands[i].input, words + s->strands[i].first_word, to);
     return st;
@@ -189,7 +238,10 @@ static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
 static ls_status load(ls__it *it, ls__bytes_in *from)
 {
     zip_state *s = it->state;
-    ls_status st = LS_OK;
+    int64_t gaps;
+    ls_status st = ls__get_int(from, INT64_MIN, INT64_MAX, &gaps);
+    if (!st)
+        st = put_gaps(it, gaps);
     for (int i = 0; i < it->dataset->n_inputs && !st; i++) {
         strand *a = &s->strands[i];
         forget(a);
