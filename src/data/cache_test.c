@@ -372,7 +372,7 @@ static void elements_on_their_way(void **state)
         for (int turn = 0; turn < 2; turn++) { /* filling, reading */
             ls__going going = { 0 };
             ls__it *it;
-            ls__chunk c[8] = { { 0 } };
+            static ls__chunk c[401]; /* a generator gives one element a pull */
             int chunks = 0, done = 0;
             assert_int_equal(ls__it_open(d, &(ls__opening){ .going = &going }, &it), LS_OK);
             while (ls__it_pull(it, 64, &c[chunks]) == LS_OK)
@@ -400,7 +400,7 @@ static void elements_on_their_way(void **state)
                     ls__bytes_out_free(&bytes);
                 }
             assert_int_equal(done, 400);
-            for (int k = 0; k < 8; k++)
+            for (int k = 0; k < 401; k++)
                 ls__chunk_free(&c[k]);
             ls__it_close(it);
             assert_int_equal(going.bytes, 0);
