@@ -58,17 +58,29 @@ static ls_status more_text(column *c, int64_t n, size_t bytes)
     return LS_OK;
 }
 
-static ls_status put_string(column *c, int64_t row, int64_t n, const ls__datum *d)
+/* A string, or an array of them. */
+static ls_status put_strings(column *c, int64_t row, int64_t n, const ls__datum *d)
 {
-    ls_status st = more_text(c, n, d->bytes + 1);
+    const ls__string one = { (void *)(uintptr_t)d->data, d->bytes };
+    const ls__string *strings = d->spec.rank > 0 ? d->data : &one;
+    const int64_t each = ls__spec_count(&d->spec);
+    int64_t all;
+    size_t bytes = 0;
+    for (int64_t i = 0; i < each; i++)
+        bytes += strings[i].length + 1;
+    ls_status st = __builtin_mul_overflow(n, each, &all) ? ls__fail_memory("a batch", SIZE_MAX)
+                                                         : more_text(c, all, bytes);
     if (st)
         return st;
-    char *at = (char *)c->storage->data + c->used;
-    if (d->bytes)
-        memcpy(at, d->data, d->bytes);
-    at[d->bytes] = '\0';
-    ((ls__string *)c->storage->data)[row] = (ls__string){ (void *)c->used, d->bytes };
-    c->used += d->bytes + 1;
+    for (int64_t i = 0; i < each; i++) {
+        char *at = (char *)c->storage->data + c->used;
+        const size_t length = strings[i].length;
+        if (length)
+            memcpy(at, strings[i].data, length);
+        at[length] = '\0';
+        ((ls__string *)c->storage->data)[row * each + i] = (ls__string){ (void *)c->used, length };
+        c->used += length + 1;
+    }
     return LS_OK;
 }
 
@@ -96,10 +108,6 @@ static ls_status put(batch_state *s, int leaf, int64_t row, int64_t n, const ls_
         if (d->spec.rank == LS_MAX_RANK)
             return ls__fail(LS_SHAPE, "ls_batch: leaf %d is %s; a batch would have %d axes", leaf,
                             ls__spec_text(&d->spec), LS_MAX_RANK + 1);
-        if (d->spec.dtype == LS_BYTES && d->spec.rank > 0)
-            return ls__fail(LS_UNSUPPORTED,
-                            "ls_batch: leaf %d is %s; strings are batched one by one", leaf,
-                            ls__spec_text(&d->spec));
     } else if (!ls__spec_equal(&c->spec, &d->spec)) {
         return ls__hint(ls__fail(LS_SHAPE,
                                  "ls_batch: leaf %d of element %lld of a batch is %s, "
@@ -108,7 +116,7 @@ static ls_status put(batch_state *s, int leaf, int64_t row, int64_t n, const ls_
                                  ls__spec_text(&c->spec)),
                         "ls_padded_batch fills them up");
     }
-    return d->spec.dtype == LS_BYTES ? put_string(c, row, n, d) : put_numbers(c, n, d);
+    return d->spec.dtype == LS_BYTES ? put_strings(c, row, n, d) : put_numbers(c, n, d);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -158,7 +166,7 @@ static ls_status refill(batch_state *s, int64_t want)
 static void point_at_strings(column *c, int64_t rows)
 {
     ls__string *strings = c->storage->data;
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows * ls__spec_count(&c->spec); i++)
         strings[i].data = (char *)c->storage->data + (size_t)strings[i].data;
 }
 

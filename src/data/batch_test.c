@@ -95,6 +95,46 @@ static void positions_among_failures(void **state)
         assert_true(check_positions(failing_batches, seed, 0) >= 2);
 }
 
+/* Strings one by one, and arrays of them. */
+static void strings_of_any_rank(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "a", "bc", "", "def", "ghij", "k" };
+    const struct {
+        int rank;
+        int64_t dims[3];
+        const char *text, *batch;
+    } cases[] = { { 1, { 6 }, "bytes[]", "bytes[2]" },
+                  { 2, { 6, 1 }, "bytes[1]", "bytes[2,1]" },
+                  { 2, { 3, 2 }, "bytes[2]", "bytes[2,2]" },
+                  { 3, { 2, 3, 1 }, "bytes[3,1]", "bytes[2,3,1]" },
+                  { 2, { 2, 0 }, "bytes[0]", "bytes[2,0]" } };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        LS_FRAME {
+            ls_value *all = ls_leaf(ls_from_strings(cases[c].rank, cases[c].dims,
+                                                    (const void *const *)words, NULL));
+            ls_dataset *d = ls_slices(all);
+            assert_string_equal(ls_dataset_text(d), cases[c].text);
+            int64_t at = 0;
+            bool first = true;
+            LS_FOR_EACH (v, ls_batch(d, 2)) {
+                const ls_tensor *t = ls_leaf_tensor(v);
+                if (first)
+                    assert_string_equal(ls_describe(t), cases[c].batch);
+                first = false;
+                for (int64_t i = 0; i < ls_count(t); i++, at++) {
+                    const void *string;
+                    size_t length;
+                    assert_int_equal(ls_string_at(t, i, &string, &length), LS_OK);
+                    assert_string_equal(string, words[at]);
+                    assert_int_equal(length, strlen(words[at]));
+                }
+            }
+            assert_int_equal(at, ls_count(ls_leaf_tensor(all)));
+        }
+    assert_int_equal(ls_error(), LS_OK);
+}
+
 /* More rows than could ever be: nothing is written where there is no memory. */
 static void far_too_large(void **state)
 {
@@ -124,6 +164,7 @@ int main(void)
         cmocka_unit_test_setup(shapes_that_differ, clean),
         cmocka_unit_test_setup(errors_name_the_element, clean),
         cmocka_unit_test_setup(positions_among_failures, clean),
+        cmocka_unit_test_setup(strings_of_any_rank, clean),
         cmocka_unit_test_setup(far_too_large, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
