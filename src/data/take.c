@@ -7,8 +7,10 @@
 #include "data/counted.h"
 
 typedef struct take_options {
-    int64_t first, end; /* end -1: all */
+    int64_t first, end; /* end -1: all. first NOTHING: none, and the input is not looked at */
 } take_options;
+
+#define NOTHING INT64_MAX
 
 typedef struct take_state {
     ls__counted counted;
@@ -42,6 +44,8 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     ls__counted *c = it->state;
     const take_options *o = it->dataset->options;
+    if (o->first == NOTHING)
+        return LS_END;
     ls_status st = skip_to(it->state, o->first);
     if (st)
         return st;
@@ -76,12 +80,12 @@ static ls_dataset *make(const char *who, ls_dataset *d, int64_t n, bool skip)
         .stage = &take_stage, .n_inputs = 1, .inputs = &d, .type = ls__type_ref(d->type)
     };
     take_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
-    const int64_t c = d->cardinality, all = INT64_MAX;
+    const int64_t c = d->cardinality;
     if (!o) {
         ls__type_unref(draft.type);
         return NULL;
     }
-    *o = skip ? (take_options){ n < 0 ? all : n, -1 } : (take_options){ 0, n };
+    *o = skip ? (take_options){ n < 0 ? NOTHING : n, -1 } : (take_options){ 0, n };
     if (skip)
         draft.cardinality = n < 0 ? 0 : c < 0 ? c : c > n ? c - n : 0;
     else
