@@ -4,6 +4,7 @@
  */
 #include "data/data_refused.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static ls_dataset *numbers(void)
@@ -148,6 +149,44 @@ static void after_a_refused_position(void **state)
     }
 }
 
+/* ---- epochs after a position ---------------------------------------------------------------- */
+
+static ls_dataset *another_order_each_time(void)
+{
+    return ls_batch(ls_shuffle(ls_range(0, 12, 1), 12, 1), 12);
+}
+
+/* A run that was resumed in epoch 3 goes on with the orders of epochs 4 and 5, as if nothing had been;
+ * not with those of 1 and 2 again. */
+static void epochs_go_on_after_a_position(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        char want[6][64];
+        ls_iterator *it = ls_iterate(another_order_each_time());
+        ls_tensor *position = NULL;
+        ls_value *v;
+        for (int epoch = 0; epoch < 6; epoch++) {
+            if (epoch)
+                assert_int_equal(ls_rewind(it), LS_OK);
+            if (epoch == 3)
+                position = ls_position(it);
+            assert_int_equal(ls_next(it, &v), LS_OK);
+            snprintf(want[epoch], sizeof *want, "%s", written(v, 0));
+        }
+        ls_iterator_free(it);
+        it = ls_iterate(another_order_each_time());
+        assert_int_equal(ls_seek(it, position), LS_OK);
+        for (int epoch = 3; epoch < 6; epoch++) {
+            if (epoch > 3)
+                assert_int_equal(ls_rewind(it), LS_OK);
+            assert_int_equal(ls_next(it, &v), LS_OK);
+            assert_string_equal(written(v, 0), want[epoch]);
+        }
+        ls_iterator_free(it);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, clean)
 
 int main(void)
@@ -157,6 +196,7 @@ int main(void)
         TEST(positions_that_are_none),
         TEST(positions_of_other_datasets),
         TEST(after_a_refused_position),
+        TEST(epochs_go_on_after_a_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
