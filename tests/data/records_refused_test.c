@@ -34,6 +34,7 @@ static void writers(void **state)
           ls_record_writer_open(in_directory("x"), (ls_compression)7));
     NAMES("ls_record_writer_open", LS_INVALID,
           ls_record_writer_open(in_directory("x"), (ls_compression)-1));
+    NAMES("ls_record_writer_open", LS_INVALID, ls_record_writer_open("", LS_PLAIN));
     NAMES("/nowhere/x", ANY_ERROR, ls_record_writer_open("/nowhere/x", LS_PLAIN));
     SAYS("ls_record_write", LS_INVALID, ls_record_write(NULL, "x", 1));
     assert_int_equal(ls_record_writer_close(NULL), LS_OK);

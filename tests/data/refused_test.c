@@ -56,12 +56,27 @@ static void sources(void **state)
     NAMES("ls_slices", SHAPE_OR_INVALID,
           ls_slices(ls_tensors(
               2, (ls_tensor *[]){ ls_zeros(LS_F32, LS_DIMS(3)), ls_zeros(LS_F32, LS_DIMS(4)) })));
+    NAMES("ls_slices", LS_INVALID, ls_slices(ls_list(0, NULL))); /* no rows to count */
     NAMES("ls_range", LS_INVALID, ls_range(0, 10, 0));
     NAMES("ls_generate", LS_INVALID, ls_generate(NULL));
     NAMES("ls_generate", LS_INVALID, ls_generate(LS_GENERATOR(.next = NULL)));
     NAMES("ls_generate", LS_INVALID, ls_generate(&(ls_generator){ .next = no_next }));
     NAMES("ls_generate", LS_INVALID, ls_generate(LS_GENERATOR(.next = no_next, .spec = "f33[]")));
     NAMES("ls_generate", LS_INVALID, ls_generate(LS_GENERATOR(.next = no_next, .spec = "f32[2")));
+    none_was_wrong();
+}
+
+static void sources_of_replicas(void **state)
+{
+    (void)state;
+    ls_strategy *s = ls_mirrored(LS_MIRRORED(.replicas = 2));
+    LS_FRAME {
+        ls_value *one = ls_leaf(ls_zeros(LS_F32, LS_DIMS(2)));
+        ls_value *both = ls_per_replica(s, (ls_value *[]){ one, one });
+        NAMES("ls_once", LS_INVALID, ls_once(both));
+        NAMES("ls_slices", LS_INVALID, ls_slices(ls_list(2, (ls_value *[]){ one, both })));
+    }
+    ls_strategy_free(s);
     none_was_wrong();
 }
 
@@ -117,6 +132,8 @@ static void files_that_are_not_there(void **state)
     NAMES("''", ANY_ERROR, ls_read_npy(""));
     NAMES("ls_fashion_mnist", LS_INVALID, ls_fashion_mnist(NULL));
     NAMES("ls_fashion_mnist", LS_INVALID, ls_fashion_mnist("validation"));
+    NAMES("ls_read_fashion_mnist", LS_INVALID, ls_read_fashion_mnist(NULL));
+    NAMES("ls_read_fashion_mnist", LS_INVALID, ls_read_fashion_mnist("Train"));
     none_was_wrong();
 }
 
@@ -338,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(sources),
+        TEST(sources_of_replicas),
         TEST(files),
         TEST(files_that_are_not_there),
         TEST(readers_of_files_that_are_not_there),
