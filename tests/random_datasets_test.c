@@ -50,7 +50,7 @@ static void test_datasets(void **state)
     assert_true(seen.elements > 6 * datasets && seen.positions > 8 * datasets);
     assert_true(seen.failures > datasets / 20 && seen.shuffles > datasets / 4);
     assert_true(seen.splits > datasets / 20);
-    for (int code = 0; code < RD_CODES && datasets >= 120; code++)
+    for (int code = 0; code < RD_CODES && datasets >= 80; code++)
         assert_true(seen.codes[code] > 0);
 }
 

@@ -15,11 +15,11 @@
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-enum { RD_DATASETS = 25 };
+enum { RD_DATASETS = 16 };
 #elif defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-enum { RD_DATASETS = 40 };
+enum { RD_DATASETS = 30 };
 #else
-enum { RD_DATASETS = 120 };
+enum { RD_DATASETS = 80 };
 #endif
 
 /* How often what was compared was something. */
