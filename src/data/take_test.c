@@ -26,6 +26,8 @@ static void parts_of_a_range(void **state)
                 assert_int_equal(ls_cardinality(ls_skip(d, sizes[k])), counts[c] - n);
                 expect(ls_take(d, sizes[k]), (int)n, all);
                 expect(ls_skip(d, sizes[k]), (int)(counts[c] - n), all + n);
+                expect(ls_unbatch(ls_batch(ls_take(d, sizes[k]), 7)), (int)n,
+                       all); /* many at once */
                 expect(ls_take(ls_skip(d, sizes[k]), 3), (int)least(3, counts[c] - n), all + n);
             }
 }

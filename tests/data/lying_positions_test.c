@@ -12,7 +12,7 @@
 #include "data/data_support.h"
 #include "random_datasets/check.h"
 
-enum { LIES = 24, HEAD = 20, TAIL = 4, MOST = 4096, SECONDS = 30 };
+enum { LIES = 24, HEAD = 20, TAIL = 4, MOST = 4096 };
 
 static uint64_t first_seed = 1, state;
 static int datasets = RD_DATASETS;
@@ -142,7 +142,7 @@ static void positions_that_lie(void **unused)
     int bad = 0;
     for (int i = 0; i < datasets && bad < 5; i++) {
         uint64_t seed = first_seed + (uint64_t)i;
-        rd_watch(seed, SECONDS);
+        rd_watch(seed, RD_SECONDS);
         const char *wrong = check(seed);
         if (!wrong)
             continue;

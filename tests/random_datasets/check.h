@@ -22,6 +22,10 @@ enum { RD_DATASETS = 30 };
 enum { RD_DATASETS = 80 };
 #endif
 
+/* That a dataset may take. One that hangs takes longer; one that hands elements from thread to thread
+ * while others have the cores takes some, too. */
+enum { RD_SECONDS = 100 };
+
 /* How often what was compared was something. */
 typedef struct rd_seen {
     int programs, elements, failures, shuffles, positions, splits;
