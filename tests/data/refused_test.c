@@ -80,84 +80,6 @@ static void sources_of_replicas(void **state)
     none_was_wrong();
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
-static void files(void **state)
-{
-    (void)state;
-    NAMES("ls_files", LS_INVALID, ls_files(0, NULL));
-    NAMES("ls_files", LS_INVALID, ls_files(-1, (const char *const[]){ "x" }));
-    NAMES("ls_files", LS_INVALID, ls_files(1, NULL));
-    NAMES("ls_files", LS_INVALID, ls_files(2, (const char *const[]){ NULL, "x" }));
-    NAMES("ls_files", LS_NOT_FOUND, LS_FILES("/nowhere/at/all"));
-    NAMES("ls_files", LS_NOT_FOUND, LS_FILES("/nowhere/at/all-*"));
-    NAMES("ls_files", LS_NOT_FOUND, LS_FILES(""));
-    NAMES("ls_tfrecords", LS_INVALID, ls_tfrecords(NULL, NULL));
-    NAMES("ls_text_lines", LS_INVALID, ls_text_lines(NULL, NULL));
-    NAMES("ls_fixed_records", LS_INVALID, ls_fixed_records(NULL, LS_RECORDS(.record_bytes = 4)));
-    NAMES("ls_tfrecords", SHAPE_OR_INVALID, ls_tfrecords(numbers(), NULL));
-    NAMES("ls_text_lines", SHAPE_OR_INVALID, ls_text_lines(numbers(), NULL));
-    NAMES("ls_fixed_records", SHAPE_OR_INVALID,
-          ls_fixed_records(numbers(), LS_RECORDS(.record_bytes = 4)));
-    NAMES("ls_tfrecords", SHAPE_OR_INVALID, ls_tfrecords(ls_batch(words(), 2), NULL));
-    NAMES("ls_fixed_records", LS_INVALID, ls_fixed_records(words(), NULL));
-    NAMES("ls_fixed_records", LS_INVALID, ls_fixed_records(words(), LS_RECORDS(.record_bytes = 0)));
-    NAMES("ls_fixed_records", LS_INVALID,
-          ls_fixed_records(words(), LS_RECORDS(.record_bytes = -4)));
-    NAMES("ls_fixed_records", LS_INVALID,
-          ls_fixed_records(words(), LS_RECORDS(.record_bytes = 4, .header_bytes = -1)));
-    NAMES("ls_fixed_records", LS_INVALID,
-          ls_fixed_records(words(), LS_RECORDS(.record_bytes = 4, .footer_bytes = -1)));
-    NAMES("ls_tfrecords", LS_INVALID,
-          ls_tfrecords(words(), LS_RECORDS(.compression = (ls_compression)9)));
-    NAMES("ls_text_lines", LS_INVALID,
-          ls_text_lines(words(), LS_RECORDS(.compression = (ls_compression)-1)));
-    NAMES("ls_tfrecords", LS_INVALID, ls_tfrecords(words(), &(ls_records_options){ .size = 0 }));
-    none_was_wrong();
-}
-
-static void files_that_are_not_there(void **state)
-{
-    (void)state;
-    NAMES("ls_read_idx", LS_INVALID, ls_read_idx(NULL));
-    NAMES("ls_read_npy", LS_INVALID, ls_read_npy(NULL));
-    NAMES("ls_read_npz", LS_INVALID, ls_read_npz(NULL));
-    NAMES("/nowhere", LS_NOT_FOUND, ls_read_idx("/nowhere/x.idx"));
-    NAMES("/nowhere", LS_NOT_FOUND, ls_read_npy("/nowhere/x.npy"));
-    NAMES("/nowhere", NOT_FOUND_OR_UNSUPPORTED, ls_read_npz("/nowhere/x.npz"));
-    NAMES("/tmp", ANY_ERROR, ls_read_idx("/tmp"));
-    NAMES("/tmp", ANY_ERROR, ls_read_npy("/tmp"));
-    NAMES("/tmp", ANY_ERROR, ls_read_npz("/tmp"));
-    NAMES("''", ANY_ERROR, ls_read_idx(""));
-    NAMES("''", ANY_ERROR, ls_read_npy(""));
-    NAMES("ls_fashion_mnist", LS_INVALID, ls_fashion_mnist(NULL));
-    NAMES("ls_fashion_mnist", LS_INVALID, ls_fashion_mnist("validation"));
-    NAMES("ls_read_fashion_mnist", LS_INVALID, ls_read_fashion_mnist(NULL));
-    NAMES("ls_read_fashion_mnist", LS_INVALID, ls_read_fashion_mnist("Train"));
-    none_was_wrong();
-}
-
-/* A name of no file: an error that says it, and the files that follow are read. */
-static void readers_of_files_that_are_not_there(void **state)
-{
-    (void)state;
-    for (int reader = 0; reader < 3; reader++)
-        LS_FRAME {
-            ls_dataset *d = ls_slices(ls_leaf(ls_from_strings(
-                LS_DIMS(2), (const void *const[]){ "/nowhere/x", "/dev/null" }, NULL)));
-            d = reader == 0   ? ls_tfrecords(d, NULL)
-                : reader == 1 ? ls_text_lines(d, NULL)
-                              : ls_fixed_records(d, LS_RECORDS(.record_bytes = 4));
-            ls_iterator *it = ls_iterate(d);
-            ls_value *v = NULL;
-            ls_status st = ls_next(it, &v);
-            NAMES("/nowhere/x", LS_NOT_FOUND, st ? NULL : "an element");
-            assert_int_equal(ls_next(it, &v), LS_END);
-            ls_iterator_free(it);
-        }
-    none_was_wrong();
-}
-
 /* ---- stages --------------------------------------------------------------------------------- */
 
 static void stages_of_null(void **state)
@@ -356,9 +278,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sources),
         TEST(sources_of_replicas),
-        TEST(files),
-        TEST(files_that_are_not_there),
-        TEST(readers_of_files_that_are_not_there),
         TEST(stages_of_null),
         TEST(the_first_error_of_a_chain),
         TEST(numbers_that_are_none),
