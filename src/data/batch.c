@@ -58,18 +58,32 @@ static ls_status more_text(column *c, int64_t n, size_t bytes)
     return LS_OK;
 }
 
-/* A string, or an array of them. */
+/* The strings of a datum: one, or an array of them. */
+static const ls__string *strings_of(const ls__datum *d, ls__string *one)
+{
+    *one = (ls__string){ (void *)(uintptr_t)d->data, d->bytes };
+    return d->spec.rank > 0 ? d->data : one;
+}
+
+/* What they take, with a NUL each. */
+static size_t text_bytes(const ls__datum *d)
+{
+    ls__string one;
+    const ls__string *strings = strings_of(d, &one);
+    size_t bytes = 0;
+    for (int64_t i = 0; i < ls__spec_count(&d->spec); i++)
+        bytes += strings[i].length + 1;
+    return bytes;
+}
+
 static ls_status put_strings(column *c, int64_t row, int64_t n, const ls__datum *d)
 {
-    const ls__string one = { (void *)(uintptr_t)d->data, d->bytes };
-    const ls__string *strings = d->spec.rank > 0 ? d->data : &one;
+    ls__string one;
+    const ls__string *strings = strings_of(d, &one);
     const int64_t each = ls__spec_count(&d->spec);
     int64_t all;
-    size_t bytes = 0;
-    for (int64_t i = 0; i < each; i++)
-        bytes += strings[i].length + 1;
     ls_status st = __builtin_mul_overflow(n, each, &all) ? ls__fail_memory("a batch", SIZE_MAX)
-                                                         : more_text(c, all, bytes);
+                                                         : more_text(c, all, text_bytes(d));
     if (st)
         return st;
     for (int64_t i = 0; i < each; i++) {
