@@ -181,7 +181,7 @@ static void rows_stay_together(void **state)
                             assert_string_equal(text, want);
                         }
                     }
-                assert_true(rows >= 7 && rows <= 20);
+                assert_in_range(rows, 1, 20);
                 ls_iterator_free(it);
             }
 }

@@ -7,10 +7,9 @@
 #include "data/counted.h"
 
 typedef struct take_options {
-    int64_t first, end; /* end -1: all. first NOTHING: none, and the input is not looked at */
+    int64_t first; /* -1: none, and the input is not looked at */
+    int64_t end;   /* -1: all */
 } take_options;
-
-#define NOTHING INT64_MAX
 
 typedef struct take_state {
     ls__counted counted;
@@ -44,7 +43,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     ls__counted *c = it->state;
     const take_options *o = it->dataset->options;
-    if (o->first == NOTHING)
+    if (o->first < 0)
         return LS_END;
     ls_status st = skip_to(it->state, o->first);
     if (st)
@@ -85,7 +84,7 @@ static ls_dataset *make(const char *who, ls_dataset *d, int64_t n, bool skip)
         ls__type_unref(draft.type);
         return NULL;
     }
-    *o = skip ? (take_options){ n < 0 ? NOTHING : n, -1 } : (take_options){ 0, n };
+    *o = skip ? (take_options){ n, -1 } : (take_options){ 0, n };
     if (skip)
         draft.cardinality = n < 0 ? 0 : c < 0 ? c : c > n ? c - n : 0;
     else
