@@ -46,17 +46,43 @@ static ls_status more_text(column *c, int64_t n, size_t bytes)
     return LS_OK;
 }
 
-static ls_status put_string(column *c, int64_t row, int64_t n, const ls__datum *d)
+/* The strings of a datum: one, or an array of them. */
+static const ls__string *strings_of(const ls__datum *d, ls__string *one)
 {
-    ls_status st = more_text(c, n, d->bytes + 1);
+    *one = (ls__string){ (void *)(uintptr_t)d->data, d->bytes };
+    return d->spec.rank > 0 ? d->data : one;
+}
+
+/* What they take, with a NUL each. */
+static size_t text_bytes(const ls__datum *d)
+{
+    ls__string one;
+    const ls__string *strings = strings_of(d, &one);
+    size_t bytes = 0;
+    for (int64_t i = 0; i < ls__spec_count(&d->spec); i++)
+        bytes += strings[i].length + 1;
+    return bytes;
+}
+
+static ls_status put_strings(column *c, int64_t row, int64_t n, const ls__datum *d)
+{
+    ls__string one;
+    const ls__string *strings = strings_of(d, &one);
+    const int64_t each = ls__spec_count(&d->spec);
+    int64_t all;
+    ls_status st = __builtin_mul_overflow(n, each, &all) ? ls__fail_memory("a batch", SIZE_MAX)
+                                                         : more_text(c, all, text_bytes(d));
     if (st)
         return st;
-    char *at = (char *)c->storage->data + c->used;
-    if (d->bytes)
-        memcpy(at, d->data, d->bytes);
-    at[d->bytes] = '\0';
-    ((ls__string *)c->storage->data)[row] = (ls__string){ (void *)c->used, d->bytes };
-    c->used += d->bytes + 1;
+    for (int64_t i = 0; i < each; i++) {
+        char *at = (char *)c->storage->data + c->used;
+        const size_t length = strings[i].length;
+        if (length)
+            memcpy(at, strings[i].data, length);
+        at[length] = '\0';
+        ((ls__string *)c->storage->data)[row * each + i] = (ls__string){ (void *)c->used, length };
+        c->used += length + 1;
+    }
     return LS_OK;
 }
 
@@ -82,9 +108,6 @@ static ls_status check_first(column *c, int leaf, const ls__spec *spec)
     if (spec->rank == LS_MAX_RANK)
         return ls__fail(LS_SHAPE, "ls_batch: leaf %d is %s; a batch would have %d axes", leaf,
                         ls__spec_text(spec), LS_MAX_RANK + 1);
-    if (spec->dtype == LS_BYTES && spec->rank > 0)
-        return ls__fail(LS_UNSUPPORTED, "ls_batch: leaf %d is %s; strings are batched one by one",
-                        leaf, ls__spec_text(spec));
     c->spec = *spec;
     return LS_OK;
 }
@@ -107,7 +130,7 @@ static ls_status put(column *c, int leaf, int64_t row, int64_t n, const ls__datu
         st = differs(c, leaf, row, &d->spec);
     if (st)
         return st;
-    return d->spec.dtype == LS_BYTES ? put_string(c, row, n, d) : put_numbers(c, n, d);
+    return d->spec.dtype == LS_BYTES ? put_strings(c, row, n, d) : put_numbers(c, n, d);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -142,7 +165,7 @@ static ls_status take_back(batch_state *s, int end, ls_status st)
         drop_batch(s);
     for (int k = 0; k < end && s->rows.n > 0; k++) {
         const ls__datum *d = ls__chunk_datum(&s->rows.chunk, s->rows.next, k);
-        s->columns[k].used -= d->bytes + (d->spec.dtype == LS_BYTES);
+        s->columns[k].used -= d->spec.dtype == LS_BYTES ? text_bytes(d) : d->bytes;
     }
     return st;
 }
@@ -180,7 +203,7 @@ static ls_status gather(ls__it *it)
 static void point_at_strings(column *c, int64_t rows)
 {
     ls__string *strings = c->storage->data;
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows * ls__spec_count(&c->spec); i++)
         strings[i].data = (char *)c->storage->data + (size_t)strings[i].data;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "data/stage_test.h"
 
+#include <stdio.h>
+
 static ls_dataset *shapes(int count, const int64_t *sizes)
 {
     ls_dataset *d = NULL;
@@ -121,6 +123,96 @@ static void positions_among_failures(void **state)
         assert_true(check_positions(failing_batches, seed, 0) >= 2);
 }
 
+/* Strings one by one, and arrays of them. */
+static void strings_of_any_rank(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "a", "bc", "", "def", "ghij", "k" };
+    const struct {
+        int rank;
+        int64_t dims[3];
+        const char *text, *batch;
+    } cases[] = { { 1, { 6 }, "bytes[]", "bytes[2]" },
+                  { 2, { 6, 1 }, "bytes[1]", "bytes[2,1]" },
+                  { 2, { 3, 2 }, "bytes[2]", "bytes[2,2]" },
+                  { 3, { 2, 3, 1 }, "bytes[3,1]", "bytes[2,3,1]" },
+                  { 2, { 2, 0 }, "bytes[0]", "bytes[2,0]" } };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        LS_FRAME {
+            ls_value *all = ls_leaf(
+                ls_from_strings(cases[c].rank, cases[c].dims, (const void *const *)words, NULL));
+            ls_dataset *d = ls_slices(all);
+            assert_string_equal(ls_dataset_text(d), cases[c].text);
+            int64_t at = 0;
+            bool first = true;
+            LS_FOR_EACH (v, ls_batch(d, 2)) {
+                const ls_tensor *t = ls_leaf_tensor(v);
+                if (first)
+                    assert_string_equal(ls_describe(t), cases[c].batch);
+                first = false;
+                for (int64_t i = 0; i < ls_count(t); i++, at++) {
+                    const void *string;
+                    size_t length;
+                    assert_int_equal(ls_string_at(t, i, &string, &length), LS_OK);
+                    assert_string_equal(string, words[at]);
+                    assert_int_equal(length, strlen(words[at]));
+                }
+            }
+            assert_int_equal(at, ls_count(ls_leaf_tensor(all)));
+        }
+    assert_int_equal(ls_error(), LS_OK);
+}
+
+/* "a3", "b3" and 3, which is i64[1]; but for 2, 9 and 10, where it is i64[2]. */
+static ls_value *words_and_number(ls_value *v, void *user)
+{
+    (void)user;
+    const int64_t x = number_of(v), both[] = { x, x };
+    char a[8], b[8];
+    snprintf(a, sizeof a, "a%d", (int)x);
+    snprintf(b, sizeof b, "b%d", (int)x);
+    ls_tensor *words = ls_from_strings(LS_DIMS(2), (const void *const[]){ a, b }, NULL);
+    const bool odd = x == 2 || x == 9 || x == 10;
+    return ls_tensors(2, (ls_tensor *[]){ ls_from(LS_I64, LS_DIMS(odd ? 2 : 1), both), words });
+}
+
+static ls_value *turned(ls_value *v, void *user)
+{
+    v = words_and_number(v, user);
+    return ls_tensors(2, (ls_tensor *[]){ ls_item(v, 1), ls_item(v, 0) });
+}
+
+/* Rows stay together, whichever leaf of an element is the one that does not fit, and whatever becomes of
+ * those that were there before. */
+static void rows_stay_together(void **state)
+{
+    (void)state;
+    for (int last = 0; last < 2; last++)
+        for (int64_t n = 1; n < 8; n++)
+            LS_FRAME {
+                ls_iterator *it = ls_iterate(ls_batch(
+                    ls_map(ls_range(0, 20, 1), LS_MAP(.fn = last ? turned : words_and_number)), n));
+                ls_value *v = NULL;
+                int rows = 0;
+                for (ls_status st; (st = ls_next(it, &v)) != LS_END; ls_error())
+                    for (int64_t r = 0; !st && r < ls_dim(ls_item(v, 0), 0); r++, rows++) {
+                        const ls_tensor *words = ls_item(v, last ? 0 : 1);
+                        const ls_tensor *x = ls_item(v, last ? 1 : 0);
+                        const int64_t id = ((const int64_t *)ls_data(x))[r * ls_dim(x, 1)];
+                        for (int k = 0; k < 2; k++) {
+                            const void *text;
+                            size_t length;
+                            char want[8];
+                            snprintf(want, sizeof want, "%c%d", "ab"[k], (int)id);
+                            assert_int_equal(ls_string_at(words, 2 * r + k, &text, &length), LS_OK);
+                            assert_string_equal(text, want);
+                        }
+                    }
+                assert_in_range(rows, 1, 20);
+                ls_iterator_free(it);
+            }
+}
+
 /* More rows than could ever be: nothing is written where there is no memory. */
 static void far_too_large(void **state)
 {
@@ -151,6 +243,8 @@ int main(void)
         cmocka_unit_test_setup(errors_name_the_element, clean),
         cmocka_unit_test_setup(no_part_of_it_stays, clean),
         cmocka_unit_test_setup(positions_among_failures, clean),
+        cmocka_unit_test_setup(strings_of_any_rank, clean),
+        cmocka_unit_test_setup(rows_stay_together, clean),
         cmocka_unit_test_setup(far_too_large, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

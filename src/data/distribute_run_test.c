@@ -1,7 +1,10 @@
 /*
  * Strategies that run on distributed datasets: traced and eager steps, replicas that have nothing, the
- * same results on any placement.
+ * same results on any placement, so many steps made ahead.
  */
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "data/distribute_test_support.h"
 
 /* ---- T50: the sum of squares by a variable that is summed up ----------------------------------- */
@@ -161,6 +164,68 @@ static void runs_take_the_next(void **state)
     free_strategy(s);
 }
 
+/* ---- ahead --------------------------------------------------------------------------------------- */
+
+static _Atomic int64_t made;
+
+static ls_value *count_made(ls_value *v, void *user)
+{
+    (void)user;
+    made++;
+    return v;
+}
+
+static ls_dataset *counted(int64_t batch)
+{
+    ls_dataset *d = ls_batch(ls_range(0, 10000, 1), batch);
+    return ls_map(d, LS_MAP(.fn = count_made, .spec = batch == 8 ? "i64[8]" : "i64[2]"));
+}
+
+static ls_dataset *counted_for_each(const ls_input_context *c, void *user)
+{
+    (void)c, (void)user;
+    return counted(2);
+}
+
+/* Takes so many steps, and gives the threads time; what is made is for no more than `most` elements of
+ * each pipeline beyond those taken. */
+static void made_ahead(ls_dataset *d, int steps, int64_t taken, int64_t most)
+{
+    made = 0;
+    ls_iterator *it = ls_iterate(d);
+    for (int i = 0; i < steps; i++)
+        LS_FRAME {
+            ls_value *v = NULL;
+            assert_int_equal(ls_next(it, &v), LS_OK);
+        }
+    while (made < taken + most / 2)
+        sched_yield();
+    for (int i = 0; i < 2000; i++)
+        sched_yield();
+    assert_true(made <= taken + most);
+    ls_iterator_free(it);
+}
+
+/* .prefetch counts steps: of a batch that lasts for P steps there is one in P. */
+static void so_many_steps_are_made_ahead(void **state)
+{
+    (void)state;
+    enum { P = 2, EACH = 2, STEPS = 10 };
+    static const int prefetch[] = { -1, 1, 8 };
+    for (int i = 0; i < 3; i++)
+        LS_FRAME {
+            ls_strategy *s = strategy_ahead(P, EACH, prefetch[i]);
+            const int64_t n = prefetch[i] < 0 ? 0 : prefetch[i];
+            ls_dataset *off = ls_with_auto_shard(counted(8), LS_AUTO_SHARD_OFF);
+            made_ahead(ls_distribute(s, off), STEPS, STEPS, P * ((n + P - 1) / P));
+            ls_dataset *data = ls_with_auto_shard(counted(8), LS_AUTO_SHARD_DATA);
+            made_ahead(ls_distribute(s, data), STEPS, STEPS, n); /* read once for all */
+            made_ahead(ls_distribute_from_function(s, counted_for_each, NULL), STEPS,
+                       P * EACH * STEPS, P * EACH * n);
+            free_strategy(s);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup(training_is_the_same_everywhere, clean),
         cmocka_unit_test_setup(several_pipelines_train_the_same_everywhere, clean),
         cmocka_unit_test_setup(runs_take_the_next, clean),
+        cmocka_unit_test_setup(so_many_steps_are_made_ahead, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,22 @@ static void draws_of_the_function(void **state)
     }
 }
 
+/* Elements that failed have numbers, too: those behind them draw what they would have drawn. */
+static void draws_behind_failures(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    int64_t whole[N], got[N];
+    LS_FRAME {
+        int n = run(ls_filter(WATCH(.count = N), by_chance, NULL), N, whole), k = 0;
+        int m = run(ls_filter(WATCH(.count = N, .fail_every = 4), by_chance, NULL), N, got);
+        for (int i = 0; i < n; i++)
+            if (whole[i] % 4 != 3)
+                assert_true(k < m && got[k++] == whole[i]);
+        assert_int_equal(k, m);
+    }
+}
+
 /* ---- shard ----------------------------------------------------------------------------------------- */
 
 static void shards_take_turns(void **state)
@@ -216,6 +232,7 @@ int main(void)
         cmocka_unit_test_setup(elements_pass_as_they_are, clean),
         cmocka_unit_test_setup(failures_of_the_function, clean),
         cmocka_unit_test_setup(draws_of_the_function, clean),
+        cmocka_unit_test_setup(draws_behind_failures, clean),
         cmocka_unit_test_setup(shards_take_turns, clean),
         cmocka_unit_test_setup(more_shards_than_a_chunk, clean),
         cmocka_unit_test_setup(shards_with_failures, clean),

@@ -48,6 +48,16 @@ static uint64_t next_iteration(ls_dataset *d)
     return (uint64_t)atomic_fetch_add_explicit(&d->iterations, 1, memory_order_relaxed);
 }
 
+/* Who goes on in this one is past it: the next begins another. */
+static void had_iteration(ls_dataset *d, uint64_t iteration)
+{
+    int64_t next = atomic_load_explicit(&d->iterations, memory_order_relaxed);
+    while (iteration < INT64_MAX && next <= (int64_t)iteration &&
+           !atomic_compare_exchange_weak_explicit(&d->iterations, &next, (int64_t)iteration + 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 ls_iterator *ls__iterator_new(ls_dataset *d)
 {
     ls_iterator *i = calloc(1, sizeof *i);
@@ -248,13 +258,14 @@ ls_status ls_seek(ls_iterator *it, const ls_tensor *position)
         st = ls__it_load(it->it, &from);
     if (!st && from.at != from.end)
         st = ls__position_corrupt();
-    if (!st)
-        ls__it_words(it->it, it->last);
-    else { /* half-way is nowhere */
+    if (st) { /* half-way is nowhere */
         ls__it_close(it->it);
         it->it = NULL;
+        return st;
     }
-    return st;
+    had_iteration(it->dataset, it->iteration);
+    ls__it_words(it->it, it->last);
+    return LS_OK;
 }
 
 /* ---- LS_FOR_EACH ------------------------------------------------------------------------------ */

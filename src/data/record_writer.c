@@ -18,9 +18,9 @@ ls_record_writer *ls_record_writer_open(const char *path, ls_compression compres
 {
     const char *who = "ls_record_writer_open";
     ls__compression kind;
-    if (!path)
-        ls__fail(LS_INVALID, "%s: the path is NULL", who);
-    if (!path || ls__compression_of(who, compression, &kind))
+    if (!path || !path[0])
+        ls__fail(LS_INVALID, "%s: the path is %s", who, path ? "empty" : "NULL");
+    if (!path || !path[0] || ls__compression_of(who, compression, &kind))
         return NULL;
     ls_record_writer *w = calloc(1, sizeof *w);
     if (!w) {

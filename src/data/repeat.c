@@ -1,7 +1,8 @@
 /*
  * ls_repeat: the input again and again, each time opened anew with an iteration number of its own.
- * Words: [epoch][those of the input]; the epoch e as -1 - e while it has given no element: an input
- * that has none ends it all.
+ * Words: [epoch][those of the input]; the epoch e as -1 - e while it has given no element: for ever ends
+ * with an epoch that has none. So many times are so many, whatever is in them: another epoch of a
+ * generator may have some.
  *
  * Elements of an old epoch may be on their way still when the next begins. An input that is not
  * light is asked for their positions, so it stays until release() says that none is left.
@@ -147,7 +148,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     repeat_state *s = it->state;
     const int64_t times = ((const repeat_options *)it->dataset->options)->times;
-    if (times == 0)
+    if (times == 0 || it->dataset->cardinality == 0) /* however often */
         return LS_END;
     for (;;) {
         out->lead++;
@@ -159,7 +160,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
             s->given = true;
             return ls__structure_settle("ls_repeat", it, &s->structure, out);
         }
-        if (st != LS_END || !s->given || s->epoch == times - 1)
+        if (st != LS_END || (times < 0 && !s->given) || s->epoch == times - 1)
             return st;
         st = next_epoch(it);
         if (st)

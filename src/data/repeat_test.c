@@ -66,6 +66,44 @@ static void nothing_for_ever_is_nothing(void **state)
     }
 }
 
+/* Nothing in even iterations, the iteration's number in odd ones. */
+static ls_status next_of_odd(void *state, ls_value **out)
+{
+    int64_t *left = state;
+    if (*left < 0)
+        return LS_END;
+    *out = ls_leaf(ls_scalar_int(LS_I64, *left));
+    *left = -1;
+    return LS_OK;
+}
+
+static void *open_odd(void *user, int64_t iteration)
+{
+    (void)user;
+    int64_t *left = malloc(sizeof *left);
+    *left = iteration % 2 ? iteration : -1;
+    return left;
+}
+
+static void so_many_times_are_so_many(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_dataset *d = ls_generate(
+            LS_GENERATOR(.open = open_odd, .close = free, .next = next_of_odd, .spec = "i64[]"));
+        EXPECT(ls_repeat(d, 6), 1, 3, 5);
+        ls_iterator *it = ls_iterate(ls_repeat(WATCH(.count = 2, .fail_every = 1), 3));
+        ls_value *v;
+        for (int i = 0; i < 6; i++) {
+            assert_int_equal(ls_next(it, &v), LS_IO);
+            failed(LS_IO);
+        }
+        assert_int_equal(ls_next(it, &v), LS_END);
+        ls_iterator_free(it);
+        expect(ls_repeat(ls_range(0, 0, 1), INT64_MAX), 0, NULL); /* not one by one */
+    }
+}
+
 static void failures_are_of_every_epoch(void **state)
 {
     (void)state;
@@ -165,6 +203,7 @@ int main(void)
         cmocka_unit_test_setup(epochs_have_numbers, clean),
         cmocka_unit_test_setup(nested_epochs_never_meet, clean),
         cmocka_unit_test_setup(nothing_for_ever_is_nothing, clean),
+        cmocka_unit_test_setup(so_many_times_are_so_many, clean),
         cmocka_unit_test_setup(failures_are_of_every_epoch, clean),
         cmocka_unit_test_setup(what_is_known, clean),
         cmocka_unit_test_setup(structure_outlives_epochs, clean),

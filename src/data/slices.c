@@ -77,6 +77,9 @@ static void release(void *options)
 
 static ls_status take_value(const char *who, slices_options *o, ls_value *value)
 {
+    if (ls_spread_of(value) != LS_SPREAD_PLAIN)
+        return ls__hint(ls__fail(LS_INVALID, "%s: the value is spread over replicas", who),
+                        "ls_select gives one replica's");
     o->leaves = ls_leaf_count(value);
     o->value = ls_value_keep(value);
     o->tensors = calloc((size_t)o->leaves + 1, sizeof *o->tensors);
@@ -95,6 +98,9 @@ static ls_status take_value(const char *who, slices_options *o, ls_value *value)
 static ls_status count_rows(const char *who, slices_options *o)
 {
     o->rows = 1;
+    if (o->leaves == 0 && !o->whole)
+        return ls__hint(ls__fail(LS_INVALID, "%s: the value has no leaves, and so no rows", who),
+                        "ls_once makes one element of a value");
     for (int k = 0; k < o->leaves && !o->whole; k++) {
         const ls__spec *spec = &o->tensors[k]->spec;
         if (spec->rank == 0)

@@ -7,7 +7,8 @@
 #include "data/counted.h"
 
 typedef struct take_options {
-    int64_t first, end; /* end -1: all */
+    int64_t first; /* -1: none, and the input is not looked at */
+    int64_t end;   /* -1: all */
 } take_options;
 
 typedef struct take_state {
@@ -43,6 +44,8 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     ls__counted *c = it->state;
     const take_options *o = it->dataset->options;
+    if (o->first < 0)
+        return LS_END;
     ls_status st = skip_to(it, o->first);
     if (st)
         return st;
@@ -75,12 +78,12 @@ static ls_dataset *make(const char *who, ls_dataset *d, int64_t n, bool skip)
         .stage = &take_stage, .n_inputs = 1, .inputs = &d, .type = ls__type_ref(d->type)
     };
     take_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
-    const int64_t c = d->cardinality, all = INT64_MAX;
+    const int64_t c = d->cardinality;
     if (!o) {
         ls__type_unref(draft.type);
         return NULL;
     }
-    *o = skip ? (take_options){ n < 0 ? all : n, -1 } : (take_options){ 0, n };
+    *o = skip ? (take_options){ n, -1 } : (take_options){ 0, n };
     if (skip)
         draft.cardinality = n < 0 ? 0 : c < 0 ? c : c > n ? c - n : 0;
     else

@@ -35,6 +35,11 @@ static inline int64_t digest(const ls_value *v)
     return (int64_t)h;
 }
 
+static inline int64_t number_of(const ls_value *v)
+{
+    return ls_to_int(ls_leaf_tensor(v));
+}
+
 /* The next element; false: the end. */
 static inline bool next_number(ls_iterator *it, int64_t *out)
 {

@@ -186,6 +186,23 @@ static void numbers_in_front(void **state)
     }
 }
 
+/* Many at once, as a batch asks for them. */
+static void many_numbers(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_dataset *d = ls_batch(ls_enumerate(ls_range(0, 700, 1), 5), 350);
+        int64_t at = 0;
+        LS_FOR_EACH (v, d) {
+            const int64_t *number = ls_data(ls_item(v, 0)), *x = ls_data(ls_item(v, 1));
+            for (int64_t i = 0; i < 350; i++, at++)
+                assert_true(x[i] == at && number[i] == at + 5);
+        }
+        assert_int_equal(at, 700);
+        assert_int_equal(ls_error(), LS_OK);
+    }
+}
+
 /* ---- bad arguments ------------------------------------------------------------------------------------ */
 
 static void bad_arguments(void **state)
@@ -236,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup(structures_that_turn_out_to_differ, clean),
         cmocka_unit_test_setup(positions_in_either_order_of_lightness, clean),
         cmocka_unit_test_setup(numbers_in_front, clean),
+        cmocka_unit_test_setup(many_numbers, clean),
         cmocka_unit_test_setup(bad_arguments, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
