@@ -72,6 +72,12 @@ static ls_status behind_the_last(void *state, ls_value **out)
     return LS_OK;
 }
 
+static ls_value *square(ls_value *v, void *user)
+{
+    (void)user;
+    return ls_leaf(ls_mul(ls_leaf_tensor(v), ls_leaf_tensor(v)));
+}
+
 static void nothing_waits_for_what_follows(void **state)
 {
     (void)state;
