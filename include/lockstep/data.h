@@ -259,7 +259,9 @@ LS_API ls_status ls_rewind(ls_iterator *it);
 /* Where it stands: u8[n] in the innermost frame, small. Elements that were made ahead are made
  * again. Going on from there costs what a shuffle has in its buffer, not what came before (but
  * compressed files are read from their beginning). LS_UNSUPPORTED: a generator that cannot.
- * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. */
+ * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. Iterations that
+ * are begun behind it are those that would have followed there: an epoch later the order is the one
+ * of a run that was never stopped. */
 LS_API ls_tensor *ls_position(ls_iterator *it);
 LS_API ls_status ls_seek(ls_iterator *it, const ls_tensor *position);
 

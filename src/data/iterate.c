@@ -47,6 +47,19 @@ static uint64_t next_iteration(ls_dataset *d)
     return (uint64_t)atomic_fetch_add_explicit(&d->iterations, 1, memory_order_relaxed);
 }
 
+/* Whoever has gone to a position goes on as if all iterations up to that one had been begun here. */
+static void count_iterations(ls_dataset *d, uint64_t iteration)
+{
+    if (iteration >= INT64_MAX)
+        return;
+    const int64_t next = (int64_t)iteration + 1;
+    int64_t begun = atomic_load_explicit(&d->iterations, memory_order_relaxed);
+    while (begun < next &&
+           !atomic_compare_exchange_weak_explicit(&d->iterations, &begun, next,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 ls_iterator *ls__iterator_new(ls_dataset *d)
 {
     ls_iterator *i = calloc(1, sizeof *i);
@@ -242,13 +255,14 @@ ls_status ls_seek(ls_iterator *it, const ls_tensor *position)
         st = ls__it_load(it->it, &from);
     if (!st && from.at != from.end)
         st = ls__position_corrupt();
-    if (!st)
-        ls__it_words(it->it, it->last);
-    else { /* half-way is nowhere */
+    if (st) { /* half-way is nowhere */
         ls__it_close(it->it);
         it->it = NULL;
+        return st;
     }
-    return st;
+    ls__it_words(it->it, it->last);
+    count_iterations(it->dataset, it->iteration);
+    return LS_OK;
 }
 
 /* ---- LS_FOR_EACH ------------------------------------------------------------------------------ */
