@@ -4,9 +4,12 @@
  */
 #include "data/autoshard.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "data/cache.h"
 #include "data/iterator.h"
 #include "tensor/tensor.h"
 
@@ -173,6 +176,27 @@ static ls_dataset *share_names(const char *who, ls_dataset *names, int pipelines
 
 /* ---- rewriting ----------------------------------------------------------------------------- */
 
+/* What is kept in a file are one pipeline's elements: each has a file of its own. */
+static bool has_file(const ls_dataset *d)
+{
+    const ls__cache_options *o = is(d, "cache") ? d->options : NULL;
+    return o && o->file;
+}
+
+static ls_dataset *cache_of_its_own(const ls_dataset *d, ls_dataset *input, int pipelines,
+                                    int pipeline)
+{
+    const char *shared = ((const ls__cache_options *)d->options)->file;
+    char *file = NULL;
+    if (asprintf(&file, "%s-%d-of-%d", shared, pipeline, pipelines) < 0) {
+        ls__fail_memory("ls_cache", strlen(shared));
+        return NULL;
+    }
+    ls_dataset *out = ls_cache(input, file);
+    free(file);
+    return out;
+}
+
 static ls_dataset *rewrite(const char *who, ls_dataset *d, int pipelines, int pipeline)
 {
     ls_dataset **inputs = ls__frame_alloc(sizeof(ls_dataset *) * (size_t)(d->n_inputs + 1));
@@ -184,6 +208,8 @@ static ls_dataset *rewrite(const char *who, ls_dataset *d, int pipelines, int pi
         if (!inputs[i])
             return NULL;
     }
+    if (inputs && has_file(d))
+        return cache_of_its_own(d, inputs[0], pipelines, pipeline);
     return inputs ? ls__dataset_on(d, inputs) : NULL;
 }
 

@@ -142,6 +142,34 @@ static void interleaved_files_are_shared_out(void **state)
     free_strategy(s);
 }
 
+/* Pipelines keep what is theirs: in every epoch, and for the next process. */
+static void each_has_a_cache_of_its_own(void **state)
+{
+    (void)state;
+    char file[96], own[128];
+    ls_strategy *s = strategy_ahead(5, 1, 0);
+    snprintf(file, sizeof file, "%s/cache", directory);
+    for (int process = 0; process < 2; process++)
+        LS_FRAME {
+            ls_dataset *d = ls_cache(ls_tfrecords(LS_FILES(pattern), NULL), file);
+            d = ls_distribute(s, ls_batch(d, 5));
+            for (int epoch = 0; epoch < 2; epoch++) {
+                seen got;
+                go_through(d, 5, &got);
+                for (int w = 0; w < 5; w++) {
+                    assert_int_equal(got.n[w], 2 * RECORDS);
+                    for (int k = 0; k < got.n[w]; k++)
+                        assert_int_equal(got.record[w][k], 10 * (w + 5 * (k / 10)) + k % 10);
+                }
+            }
+        }
+    for (int w = 0; w < 5; w++) {
+        snprintf(own, sizeof own, "%s-%d-of-5", file, w);
+        assert_int_equal(unlink(own), 0);
+    }
+    free_strategy(s);
+}
+
 static void t30_too_few_files(void **state)
 {
     (void)state;
@@ -163,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(t30_files_and_their_records, clean),
         cmocka_unit_test_setup(interleaved_files_are_shared_out, clean),
+        cmocka_unit_test_setup(each_has_a_cache_of_its_own, clean),
         cmocka_unit_test_setup(t30_too_few_files, clean),
     };
     return cmocka_run_group_tests(tests, write_files, remove_files);
