@@ -128,8 +128,10 @@ static void hold(ls__it *it, ls__source *own)
 static ls_status fetch_batch(ls__it *it, ls__source *own, int pipeline)
 {
     const ls__plan *plan = &ls__distribution_of(it)->plan;
-    if (own->failed)
+    if (own->failed) {
+        own->stand[0] = 0;
         ls__it_words(own->input, own->stand + 1);
+    }
     ls_status st = pull_elements(own, 1, 1);
     if (!st && !own->ended)
         st = check_rows(&own->held, &own->rows);
