@@ -30,11 +30,13 @@
  * map behind the batch may have changed it), every batch is a whole one.
  *
  * Several pipelines: with batches of their own (FILE, OFF, below) each uses one up in P steps, and
- * begins the N sizes with those of its own replicas, so that all together use B rows in every step.
+ * begins the N sizes with those of its own replicas, so that all together use B rows in every step
+ * (of whole batches).
  * With the same batches (DATA) each batch is cut into N parts of ceil(rows/N), of which pipeline p has
  * p, p + P, ... for its replicas. When some run out first their replicas get 0 rows until the last has
  * ended (other sizes that are not known then are 0, too), unless the strategy was made with
- * .whole_steps: then all end where one would get none.
+ * .whole_steps: then all end where one would get none (and has some of a whole batch): also what is
+ * repeated for ever, if its last batch is not whole and the repeat is behind it.
  */
 #ifndef LOCKSTEP_INPUT_H
 #define LOCKSTEP_INPUT_H
@@ -56,7 +58,8 @@ LS_API ls_dist_dataset *ls_distribute(ls_strategy *s, ls_dataset *d);
 /* How several pipelines share the data. Set on the dataset, the last one counts; one line of the log
  * says what was chosen. With P = 1 there is nothing to share. FILE: LS_NOT_FOUND where no files are
  * read, LS_INVALID for fewer files than pipelines. AUTO does not share out files where a stage counts
- * elements (ls_take): the first 100 of all are not the first 100 of each. */
+ * elements (ls_take): the first 100 of all are not the first 100 of each. Where files are shared out, a
+ * cache in a file (ls_cache) is a file for each pipeline: "name-0-of-2", "name-1-of-2". */
 #define LS_AUTO_SHARD_LIST(X)                                                                      \
     X(LS_AUTO_SHARD_AUTO, 0, "AUTO") /* by files if it reads files, else by data */                \
     X(LS_AUTO_SHARD_FILE, 1, "FILE") /* whole files: pipeline p reads files p, p + P, ... */       \
