@@ -51,8 +51,10 @@ typedef ls_dataset ls_dist_dataset; /* of per-replica values */
 /* ---- a dataset of global batches ---------------------------------------------------------------- */
 
 /* LS_INVALID for a dataset whose elements have no rows to split (scalars: it is not batched), LS_SHAPE
- * when leaves differ in rows. What steps take is made ahead: .prefetch of the strategy's options
- * tells how many steps. With one replica elements are plain values. */
+ * when leaves differ in rows. All leaves are cut at the same rows: the values of a .variable feature
+ * (records.h), which are no rows of the batch, are padded before, or parsed in the step. What steps take
+ * is made ahead: .prefetch of the strategy's options tells how many steps. With one replica elements
+ * are plain values. */
 LS_API ls_dist_dataset *ls_distribute(ls_strategy *s, ls_dataset *d);
 
 /* How several pipelines share the data. Set on the dataset, the last one counts; one line of the log

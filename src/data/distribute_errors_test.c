@@ -54,6 +54,7 @@ static void components_of_different_rows(void **state)
         ls_iterator *it = ls_iterate(ls_distribute(s, veiled(d, &veil_stage)));
         ls_value *step = NULL;
         assert_int_equal(ls_next(it, &step), LS_SHAPE);
+        assert_non_null(strstr(ls_error_hint(), "padded"));
         failed(LS_SHAPE);
         assert_int_equal(ls_next(it, &step), LS_END);
         ls_iterator_free(it);
@@ -259,6 +260,10 @@ static bool stage_on(ls_strategy *s, ls_dataset *d, int i, ls_dataset **out)
         STAGE(18, ls_interleave(d, LS_INTERLEAVE(.fn = inner, .user = other)))
         STAGE(19, ls_with_auto_shard(d, LS_AUTO_SHARD_OFF))
         STAGE(20, ls_distribute(s, d))
+        STAGE(21, ls_cache(d, NULL))
+        STAGE(22, ls_tfrecords(d, NULL))
+        STAGE(23, ls_text_lines(d, NULL))
+        STAGE(24, ls_fixed_records(d, LS_RECORDS(.record_bytes = 1)))
 #undef STAGE
     }
     return false;
@@ -276,7 +281,7 @@ static void no_further_stages(void **state)
             assert_non_null(strstr(ls_error_text(), "no further stages"));
             failed(LS_INVALID);
         }
-        assert_int_equal(stages, 21);
+        assert_int_equal(stages, 25);
         ls_iterator *it = ls_make_dataset_iterator(s, d);
         assert_null(it);
         failed(LS_INVALID);
