@@ -61,7 +61,9 @@ LS_API ls_dist_dataset *ls_distribute(ls_strategy *s, ls_dataset *d);
  * says what was chosen. With P = 1 there is nothing to share. FILE: LS_NOT_FOUND where no files are
  * read, LS_INVALID for fewer files than pipelines. AUTO does not share out files where a stage counts
  * elements (ls_take): the first 100 of all are not the first 100 of each. Where files are shared out, a
- * cache in a file (ls_cache) is a file for each pipeline: "name-0-of-2", "name-1-of-2". */
+ * cache in a file (ls_cache) is a file for each pipeline: "name-0-of-2", "name-1-of-2". FILE and OFF open
+ * a dataset once for each pipeline: a generator without .open, which has one state for all, is LS_INVALID
+ * with OFF, and its names of files are not shared out. */
 #define LS_AUTO_SHARD_LIST(X)                                                                      \
     X(LS_AUTO_SHARD_AUTO, 0, "AUTO") /* by files if it reads files, else by data */                \
     X(LS_AUTO_SHARD_FILE, 1, "FILE") /* whole files: pipeline p reads files p, p + P, ... */       \

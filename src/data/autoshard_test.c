@@ -271,6 +271,49 @@ static void auto_looks_through_stages(void **state)
     }
 }
 
+/* A generator that goes on where it is. */
+static ls_status next_number(void *state, ls_value **out)
+{
+    int64_t *at = state;
+    if (*at == 10)
+        return LS_END;
+    *out = ls_leaf(ls_scalar_int(LS_I64, (*at)++));
+    return LS_OK;
+}
+
+static void *begin_anew(void *user, int64_t iteration)
+{
+    (void)iteration;
+    return user;
+}
+
+/* Names that are there once are not counted, nor dealt out among iterators. */
+static void one_state_is_for_one_iterator(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        int64_t at = 0;
+        ls_auto_shard got;
+        ls_dataset *d =
+            ls_generate(LS_GENERATOR(.user = &at, .next = next_number, .spec = "i64[]"));
+        ls_dataset *read = read_files(ls_shuffle(d, 2, 1), ten);
+        expect_choice(read, LS_AUTO_SHARD_DATA, LS_LOG_WARNING,
+                      "who: 3 pipelines go through all data and keep their part (AUTO: DATA, since "
+                      "'generate' gives each name once)");
+        assert_null(ls__shard_files("test", read, 3, 0));
+        failed(LS_NOT_FOUND);
+        ls_dataset *off = ls_with_auto_shard(ls_batch(d, 2), LS_AUTO_SHARD_OFF);
+        assert_int_equal(ls__auto_shard_choose("who", off, 3, &got), LS_INVALID);
+        assert_non_null(strstr(ls_error_hint(), ".open"));
+        failed(LS_INVALID);
+        assert_int_equal(at, 0); /* all are still there */
+        d = ls_generate(
+            LS_GENERATOR(.user = &at, .next = next_number, .open = begin_anew, .spec = "i64[]"));
+        expect_choice(read_files(d, ten), LS_AUTO_SHARD_FILE, LS_LOG_INFO,
+                      "who: 3 pipelines share the files (AUTO: FILE)");
+    }
+}
+
 static void policies_travel(void **state)
 {
     (void)state;
@@ -308,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup(stages_that_remember_are_made_anew, clean),
         cmocka_unit_test_setup(one_line_says_what_was_chosen, clean),
         cmocka_unit_test_setup(auto_looks_through_stages, clean),
+        cmocka_unit_test_setup(one_state_is_for_one_iterator, clean),
         cmocka_unit_test_setup(policies_travel, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
