@@ -183,7 +183,8 @@ LS_API ls_dataset *ls_repeat(ls_dataset *d, int64_t times); /* -1: for ever */
 LS_API ls_dataset *ls_take(ls_dataset *d, int64_t n);       /* -1: all */
 LS_API ls_dataset *ls_skip(ls_dataset *d, int64_t n);       /* -1: all */
 
-/* Elements index, index + shards, index + 2 shards... */
+/* Elements index, index + shards, index + 2 shards... Where there are some, but fewer than shards, those
+ * shards that have one say LS_INVALID at the end. */
 LS_API ls_dataset *ls_shard(ls_dataset *d, int64_t shards, int64_t index);
 
 /* Remembers elements in the first iteration that goes through to the end without a failure, and gives
@@ -264,8 +265,9 @@ LS_API ls_status ls_rewind(ls_iterator *it);
 /* Where it stands, after a failure behind it: u8[n] in the innermost frame, small. Elements that were
  * made ahead are made again. Going on from there costs what a shuffle has in its buffer, not what came before (but
  * compressed files are read from their beginning). LS_UNSUPPORTED: a generator that cannot.
- * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. Iterations of
- * the dataset that begin later are those that would have followed. */
+ * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. Iterations that
+ * are begun behind it are those that would have followed there: an epoch later the order is the one
+ * of a run that was never stopped. */
 LS_API ls_tensor *ls_position(ls_iterator *it);
 LS_API ls_status ls_seek(ls_iterator *it, const ls_tensor *position);
 

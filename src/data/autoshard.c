@@ -31,38 +31,53 @@ static bool reads(const ls_dataset *d)
            (is(d, "interleave") && gives_names(d->inputs[0]));
 }
 
-/* Stages that count elements: a pipeline's own first hundred are others than the first hundred of
- * all. Whoever asks for FILE may mean the former, but for numbers that belong to elements. */
-static bool counts(const ls_dataset *d, ls_auto_shard policy)
+/* Why not to look through a stage. Of those that count, a pipeline's own first hundred are others than the
+ * first hundred of all; of a zip, the n-th of one pipeline's files need not belong to the n-th of
+ * its other files. Whoever asks for FILE may mean that, but for numbers that belong to elements. */
+static const char *in_the_way(const ls_dataset *d, ls_auto_shard policy)
 {
-    return is(d, "enumerate") ||
-           (policy == LS_AUTO_SHARD_AUTO && (is(d, "take") || is(d, "skip") || is(d, "shard")));
+    if (d->stage->flags & LS__STAGE_OPAQUE)
+        return "hides what is read";
+    const bool aware = policy != LS_AUTO_SHARD_AUTO;
+    if (is(d, "enumerate") || (!aware && (is(d, "take") || is(d, "skip") || is(d, "shard"))))
+        return "counts elements";
+    return !aware && is(d, "zip") && d->n_inputs > 1 ? "pairs elements" : NULL;
 }
 
-/* The first stage, from the end, for which files cannot be shared out; NULL: they can. */
-static const ls_dataset *obstacle(const ls_dataset *d, ls_auto_shard policy)
+/* A source of which several iterators would have one state. */
+static const ls_dataset *one_state(const ls_dataset *d)
 {
-    if (reads(d))
-        return NULL;
-    if (d->n_inputs == 0 || d->stage->flags & LS__STAGE_OPAQUE || counts(d, policy))
-        return d;
-    const ls_dataset *found = NULL;
+    const ls_dataset *found = d->stage->flags & LS__STAGE_ONE_STATE ? d : NULL;
     for (int i = 0; i < d->n_inputs && !found; i++)
-        found = obstacle(d->inputs[i], policy);
+        found = one_state(d->inputs[i]);
     return found;
 }
 
-static const char *why_not(const ls_dataset *in_the_way)
+/* The first stage, from the end, for which files cannot be shared out, and why; NULL: they can. */
+typedef struct obstacle {
+    const ls_dataset *stage;
+    const char *why;
+} obstacle;
+
+static obstacle find_obstacle(const ls_dataset *d, ls_auto_shard policy)
 {
-    return in_the_way->n_inputs == 0                     ? "reads no files"
-           : in_the_way->stage->flags & LS__STAGE_OPAQUE ? "hides what is read"
-                                                         : "counts elements";
+    if (reads(d))
+        return (obstacle){ one_state(d->inputs[0]), "gives each name once" };
+    if (d->n_inputs == 0)
+        return (obstacle){ d, "reads no files" };
+    const char *why = in_the_way(d, policy);
+    if (why)
+        return (obstacle){ d, why };
+    obstacle found = { 0 };
+    for (int i = 0; i < d->n_inputs && !found.stage; i++)
+        found = find_obstacle(d->inputs[i], policy);
+    return found;
 }
 
-static ls_status no_files(const char *who, const ls_dataset *in_the_way)
+static ls_status no_files(const char *who, obstacle found)
 {
     return ls__hint(ls__fail(LS_NOT_FOUND, "%s: policy FILE finds no files to share out: '%s' %s",
-                             who, in_the_way->text, why_not(in_the_way)),
+                             who, found.stage->text, found.why),
                     "LS_AUTO_SHARD_DATA shares out the rows of each batch, LS_AUTO_SHARD_OFF "
                     "nothing");
 }
@@ -70,7 +85,7 @@ static ls_status no_files(const char *who, const ls_dataset *in_the_way)
 /* One line, whatever was chosen. Going through everything P times is worth a warning if nobody has
  * asked for it. */
 static void say(const char *who, int pipelines, ls_auto_shard policy, ls_auto_shard chosen,
-                const ls_dataset *in_the_way)
+                obstacle found)
 {
     const char *how = chosen == LS_AUTO_SHARD_FILE   ? "share the files"
                       : chosen == LS_AUTO_SHARD_DATA ? "go through all data and keep their part"
@@ -78,26 +93,43 @@ static void say(const char *who, int pipelines, ls_auto_shard policy, ls_auto_sh
     if (policy != LS_AUTO_SHARD_AUTO)
         ls__log(LS_LOG_INFO, "%s: %d pipelines %s (%s)", who, pipelines, how,
                 ls_auto_shard_name(chosen));
-    else if (!in_the_way)
+    else if (!found.stage)
         ls__log(LS_LOG_INFO, "%s: %d pipelines %s (AUTO: %s)", who, pipelines, how,
                 ls_auto_shard_name(chosen));
     else
         ls__log(LS_LOG_WARNING, "%s: %d pipelines %s (AUTO: %s, since '%s' %s)", who, pipelines,
-                how, ls_auto_shard_name(chosen), in_the_way->text, why_not(in_the_way));
+                how, ls_auto_shard_name(chosen), found.stage->text, found.why);
+}
+
+/* OFF: as many iterators as pipelines, of which each must see everything. */
+static ls_status check_off(const char *who, const ls_dataset *d, int pipelines)
+{
+    const ls_dataset *found = one_state(d);
+    if (!found)
+        return LS_OK;
+    return ls__hint(
+        ls__fail(LS_INVALID,
+                 "%s: policy OFF, but '%s' without .open has one state for %d pipelines", who,
+                 found->text, pipelines),
+        ".open makes a state for each; LS_AUTO_SHARD_DATA shares out the rows of each "
+        "batch");
 }
 
 ls_status ls__auto_shard_choose(const char *who, const ls_dataset *d, int pipelines,
                                 ls_auto_shard *out)
 {
     const ls_auto_shard policy = ls__auto_shard_policy(d);
-    const ls_dataset *in_the_way =
-        policy == LS_AUTO_SHARD_AUTO || policy == LS_AUTO_SHARD_FILE ? obstacle(d, policy) : NULL;
-    if (policy == LS_AUTO_SHARD_FILE && in_the_way)
-        return no_files(who, in_the_way);
+    obstacle found = { 0 };
+    if (policy == LS_AUTO_SHARD_AUTO || policy == LS_AUTO_SHARD_FILE)
+        found = find_obstacle(d, policy);
+    if (policy == LS_AUTO_SHARD_FILE && found.stage)
+        return no_files(who, found);
+    if (policy == LS_AUTO_SHARD_OFF && check_off(who, d, pipelines))
+        return LS_INVALID;
     *out = policy != LS_AUTO_SHARD_AUTO ? policy
-           : in_the_way                 ? LS_AUTO_SHARD_DATA
+           : found.stage                ? LS_AUTO_SHARD_DATA
                                         : LS_AUTO_SHARD_FILE;
-    say(who, pipelines, policy, *out, in_the_way);
+    say(who, pipelines, policy, *out, found);
     return LS_OK;
 }
 
@@ -194,9 +226,9 @@ ls_dataset *ls__shard_files(const char *who, ls_dataset *d, int pipelines, int p
                  "pipelines are numbered from 0 to %d", pipelines - 1);
         return NULL;
     }
-    const ls_dataset *in_the_way = obstacle(d, LS_AUTO_SHARD_FILE);
-    if (in_the_way) {
-        no_files(who, in_the_way);
+    const obstacle found = find_obstacle(d, LS_AUTO_SHARD_FILE);
+    if (found.stage) {
+        no_files(who, found);
         return NULL;
     }
     return rewrite(who, d, pipelines, pipeline);

@@ -14,7 +14,7 @@ ls_auto_shard ls__auto_shard_policy(const ls_dataset *d);
 
 /* FILE, DATA or OFF: what the policy comes to. AUTO is FILE where all data come out of files that can be
  * shared out, else DATA; one line of the log says which. LS_NOT_FOUND: FILE was asked for, and there
- * are none. */
+ * are none. LS_INVALID: OFF, of a source with one state for all its iterators. */
 ls_status ls__auto_shard_choose(const char *who, const ls_dataset *d, int pipelines,
                                 ls_auto_shard *out);
 

@@ -242,12 +242,62 @@ static void auto_looks_through_stages(void **state)
         /* ...but whoever wants it so can have it */
         expect_choice(ls_with_auto_shard(ls_take(ten_files(), 7), LS_AUTO_SHARD_FILE),
                       LS_AUTO_SHARD_FILE, LS_LOG_INFO, "who: 3 pipelines share the files (FILE)");
+        /* nor is the n-th record of one's files on one side the n-th of those on the other */
+        ls_dataset *pairs = ls_zip(2, (ls_dataset *[]){ ten_files(), ten_files() });
+        expect_choice(pairs, LS_AUTO_SHARD_DATA, LS_LOG_WARNING,
+                      "who: 3 pipelines go through all data and keep their part (AUTO: DATA, since "
+                      "'zip 2' pairs elements)");
+        expect_choice(ls_with_auto_shard(pairs, LS_AUTO_SHARD_FILE), LS_AUTO_SHARD_FILE,
+                      LS_LOG_INFO, "who: 3 pipelines share the files (FILE)");
         ls_auto_shard got;
         ls_dataset *d = ls_enumerate(ten_files(), 0);
         assert_int_equal(
             ls__auto_shard_choose("who", ls_with_auto_shard(d, LS_AUTO_SHARD_FILE), 3, &got),
             LS_NOT_FOUND);
         failed(LS_NOT_FOUND);
+    }
+}
+
+/* A generator that goes on where it is. */
+static ls_status next_number(void *state, ls_value **out)
+{
+    int64_t *at = state;
+    if (*at == 10)
+        return LS_END;
+    *out = ls_leaf(ls_scalar_int(LS_I64, (*at)++));
+    return LS_OK;
+}
+
+static void *begin_anew(void *user, int64_t iteration)
+{
+    (void)iteration;
+    return user;
+}
+
+/* Names that are there once are not counted, nor dealt out among iterators. */
+static void one_state_is_for_one_iterator(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        int64_t at = 0;
+        ls_auto_shard got;
+        ls_dataset *d =
+            ls_generate(LS_GENERATOR(.user = &at, .next = next_number, .spec = "i64[]"));
+        ls_dataset *read = read_files(ls_shuffle(d, 2, 1), ten);
+        expect_choice(read, LS_AUTO_SHARD_DATA, LS_LOG_WARNING,
+                      "who: 3 pipelines go through all data and keep their part (AUTO: DATA, since "
+                      "'generate' gives each name once)");
+        assert_null(ls__shard_files("test", read, 3, 0));
+        failed(LS_NOT_FOUND);
+        ls_dataset *off = ls_with_auto_shard(ls_batch(d, 2), LS_AUTO_SHARD_OFF);
+        assert_int_equal(ls__auto_shard_choose("who", off, 3, &got), LS_INVALID);
+        assert_non_null(strstr(ls_error_hint(), ".open"));
+        failed(LS_INVALID);
+        assert_int_equal(at, 0); /* all are still there */
+        d = ls_generate(
+            LS_GENERATOR(.user = &at, .next = next_number, .open = begin_anew, .spec = "i64[]"));
+        expect_choice(read_files(d, ten), LS_AUTO_SHARD_FILE, LS_LOG_INFO,
+                      "who: 3 pipelines share the files (AUTO: FILE)");
     }
 }
 
@@ -287,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup(all_inputs_are_shared_out, clean),
         cmocka_unit_test_setup(one_line_says_what_was_chosen, clean),
         cmocka_unit_test_setup(auto_looks_through_stages, clean),
+        cmocka_unit_test_setup(one_state_is_for_one_iterator, clean),
         cmocka_unit_test_setup(policies_travel, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

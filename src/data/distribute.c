@@ -113,15 +113,16 @@ static ls__type *type_of_split(const ls__plan *plan, const ls_dataset *d, bool t
     return with_rows(d->type, even ? rows / plan->replicas : -1);
 }
 
-/* Batches that may have fewer rows than others last for fewer steps, or for none that is whole. */
+/* Batches that may have fewer rows than others last for fewer steps, or for none that is whole: then
+ * the data may end there, even if it has no end. */
 static int64_t steps_of_split(const ls__plan *plan, const ls_dataset *d, bool together)
 {
     const int64_t n = d->cardinality;
     const bool whole = rows_of(d->type) > 0;
-    if (n < 0 || plan->cut == LS__CUT_DATA)
+    if (plan->whole_steps && !whole && n != 0)
+        return LS_UNKNOWN;
+    if (n < 0 || plan->cut == LS__CUT_DATA || plan->pipelines == 1)
         return n;
-    if (plan->pipelines == 1)
-        return whole || !plan->whole_steps ? n : LS_UNKNOWN;
     return whole && together ? ls__cardinality_times(n, plan->pipelines) : LS_UNKNOWN;
 }
 
@@ -200,8 +201,7 @@ ls_dataset *ls__distribute(const char *who, ls_strategy *s, ls_dataset *d)
         return NULL;
     if (policy == LS_AUTO_SHARD_DATA)
         plan.cut = LS__CUT_DATA;
-    else
-        plan.batch = batch_of(d);
+    plan.batch = batch_of(d);
     const int count = plan.cut == LS__CUT_DATA ? 1 : plan.pipelines;
     ls_dataset **inputs = shares(who, &plan, d, policy, count);
     if (!inputs)

@@ -54,6 +54,7 @@ static void components_of_different_rows(void **state)
         ls_iterator *it = ls_iterate(ls_distribute(s, veiled(d, &veil_stage)));
         ls_value *step = NULL;
         assert_int_equal(ls_next(it, &step), LS_SHAPE);
+        assert_non_null(strstr(ls_error_hint(), "padded"));
         failed(LS_SHAPE);
         assert_int_equal(ls_next(it, &step), LS_END);
         ls_iterator_free(it);
@@ -102,8 +103,8 @@ static ls_dataset *of_two_kinds(const ls_input_context *c, void *user)
 
 static ls_dataset *of_two_dtypes(const ls_input_context *c, void *user)
 {
-    (void)user;
-    return ls_once(ls_leaf(ls_zeros(c->input_pipeline_id ? LS_F32 : LS_I64, LS_DIMS(2))));
+    ls_dataset *d = ls_once(ls_leaf(ls_zeros(c->input_pipeline_id ? LS_F32 : LS_I64, LS_DIMS(2))));
+    return user ? veiled(d, &veil_stage) : d;
 }
 
 static void input_functions_that_fail(void **state)
@@ -133,6 +134,11 @@ static void input_functions_that_fail(void **state)
         ls_value *step = NULL;
         assert_int_equal(ls_next(it, &step), LS_INVALID);
         failed(LS_INVALID);
+        ls_iterator_free(it);
+        it = ls_iterate(ls_distribute_from_function(s, of_two_dtypes, s));
+        assert_int_equal(ls_next(it, &step), LS_SHAPE);
+        failed(LS_SHAPE);
+        assert_int_equal(ls_next(it, &step), LS_END);
         ls_iterator_free(it);
     }
     free_strategy(s);
@@ -255,6 +261,9 @@ static bool stage_on(ls_strategy *s, ls_dataset *d, int i, ls_dataset **out)
         STAGE(19, ls_with_auto_shard(d, LS_AUTO_SHARD_OFF))
         STAGE(20, ls_distribute(s, d))
         STAGE(21, ls_cache(d, NULL))
+        STAGE(22, ls_tfrecords(d, NULL))
+        STAGE(23, ls_text_lines(d, NULL))
+        STAGE(24, ls_fixed_records(d, LS_RECORDS(.record_bytes = 1)))
 #undef STAGE
     }
     return false;
@@ -272,7 +281,7 @@ static void no_further_stages(void **state)
             assert_non_null(strstr(ls_error_text(), "no further stages"));
             failed(LS_INVALID);
         }
-        assert_int_equal(stages, 22);
+        assert_int_equal(stages, 25);
         ls_iterator *it = ls_make_dataset_iterator(s, d);
         assert_null(it);
         failed(LS_INVALID);
@@ -354,6 +363,34 @@ static void positions_behind_a_failure(void **state)
         assert_string_equal(rest_of(it, 2, text), want);
         assert_int_equal(ls_seek(it, position), LS_OK);
         assert_string_equal(rest_of(it, 2, text), want);
+        ls_iterator_free(it);
+    }
+    free_strategy(s);
+}
+
+/* The same inside of a batch that a position led to, and of which there is nothing behind the failure:
+ * the pipeline has ended, and is not in the middle of a batch any more. */
+static void positions_behind_a_failure_at_the_end(void **state)
+{
+    (void)state;
+    ls_strategy *s = strategy_of(2, 1, false);
+    LS_FRAME {
+        char text[MOST_TEXT] = "";
+        ls_dataset *d = veiled(ls_batch(ls_range(0, 8, 1), 8), &failing_stage);
+        d = ls_distribute(s, ls_with_auto_shard(d, LS_AUTO_SHARD_OFF));
+        failing = 0;
+        ls_iterator *it = ls_iterate(d);
+        ls_value *step = NULL;
+        assert_int_equal(ls_next(it, &step), LS_OK);
+        assert_int_equal(ls_seek(it, ls_position(it)), LS_OK);
+        failing = 1; /* the first pipeline cannot read its batch again */
+        assert_int_equal(ls_next(it, &step), LS_CORRUPT);
+        failed(LS_CORRUPT);
+        assert_int_equal(ls_next(it, &step), LS_OK);
+        put_step(text, step, 2);
+        assert_string_equal(text, " | 4 5 6 7");
+        assert_int_equal(ls_seek(it, ls_position(it)), LS_OK);
+        assert_int_equal(ls_next(it, &step), LS_END);
         ls_iterator_free(it);
     }
     free_strategy(s);
@@ -456,6 +493,7 @@ int main(void)
         cmocka_unit_test_setup(no_further_stages, clean),
         cmocka_unit_test_setup(a_failure_loses_nothing_else, clean),
         cmocka_unit_test_setup(positions_behind_a_failure, clean),
+        cmocka_unit_test_setup(positions_behind_a_failure_at_the_end, clean),
         cmocka_unit_test_setup(empty_replicas_keep_the_other_sizes, clean),
         cmocka_unit_test_setup(scalars_cannot_be_empty, clean),
     };

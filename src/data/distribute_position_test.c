@@ -357,6 +357,47 @@ static void positions_do_not_depend_on_prefetch(void **state)
     }
 }
 
+static ls_dataset *another_order_each_time(ls_strategy *s)
+{
+    return ls_distribute(s, ls_batch(ls_shuffle(ls_range(0, 40, 1), 40, 5), 8));
+}
+
+/* Epochs behind a position are those that would have followed: of this iterator, and of others. */
+static void epochs_go_on(void **state)
+{
+    (void)state;
+    ls_strategy *s = strategy_of(1, 2, false);
+    LS_FRAME {
+        char text[MOST_TEXT], want[3][MOST_TEXT];
+        ls_tensor *position = NULL;
+        ls_dataset *d = another_order_each_time(s);
+        ls_iterator *it = ls_iterate(d);
+        for (int epoch = 0; epoch < 2; epoch++) {
+            rest_of(it, 2, text);
+            assert_int_equal(ls_rewind(it), LS_OK);
+        }
+        next_text(it, 2, text);
+        position = ls_position(it);
+        for (int i = 0; i < 3; i++) { /* the rest of epoch 2, epochs 3 and 4 */
+            rest_of(it, 2, want[i]);
+            assert_int_equal(ls_rewind(it), LS_OK);
+        }
+        assert_string_not_equal(want[1], want[2]);
+        ls_iterator_free(it);
+        d = another_order_each_time(s); /* as another process has it */
+        it = ls_iterate(d);
+        assert_int_equal(ls_seek(it, position), LS_OK);
+        assert_string_equal(rest_of(it, 2, text), want[0]);
+        assert_int_equal(ls_rewind(it), LS_OK);
+        assert_string_equal(rest_of(it, 2, text), want[1]);
+        ls_iterator *other = ls_iterate(d);
+        assert_string_equal(rest_of(other, 2, text), want[2]);
+        ls_iterator_free(other);
+        ls_iterator_free(it);
+    }
+    free_strategy(s);
+}
+
 static void other_bytes_are_refused(void **state)
 {
     (void)state;
@@ -456,6 +497,7 @@ int main(void)
         cmocka_unit_test_setup(made_ahead_they_continue_everywhere, clean),
         cmocka_unit_test_setup(shuffled_mapped_prefetched_they_continue_everywhere, clean),
         cmocka_unit_test_setup(positions_do_not_depend_on_prefetch, clean),
+        cmocka_unit_test_setup(epochs_go_on, clean),
         cmocka_unit_test_setup(other_bytes_are_refused, clean),
         cmocka_unit_test_setup(iterators_go_back, clean),
         cmocka_unit_test_setup(turns_that_there_are_not, clean),

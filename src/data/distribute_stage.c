@@ -83,9 +83,12 @@ static ls_status check_rows(const ls__chunk *batch, int64_t *rows)
                                      k, ls__spec_text(spec)),
                             "ls_batch makes batches of elements; distribute those");
         if (k > 0 && spec->dims[0] != *rows)
-            return ls__fail(LS_SHAPE,
-                            "ls_distribute: leaf %d of a batch has %lld rows, leaf 0 has %lld", k,
-                            (long long)spec->dims[0], (long long)*rows);
+            return ls__hint(
+                ls__fail(LS_SHAPE,
+                         "ls_distribute: leaf %d of a batch has %lld rows, leaf 0 has %lld", k,
+                         (long long)spec->dims[0], (long long)*rows),
+                "what has no row for each element, such as the values of a .variable feature, is "
+                "padded before or made in the step");
         *rows = spec->dims[0];
     }
     return LS_OK;

@@ -74,15 +74,27 @@ static ls_status fill_replica(const ls__it *it, int replica, const ls__chunk *fi
     return st;
 }
 
-/* Elements of several datasets, of which not all was known before. */
+/* Elements of several datasets, of which not all was known before. Shapes may differ: so they may
+ * within one. */
 static ls_status check_alike(const ls__chunk *first, const ls__chunk *other)
 {
-    if (other->n == 0 || other->structure == first->structure)
+    ls_status st = LS_OK;
+    if (other->n == 0)
         return LS_OK;
-    ls__error_scope scope;
-    ls__error_scope_open(&scope);
-    return ls__error_scope_close(&scope, ls_same_structure(first->structure, other->structure),
-                                 "ls_next: the pipelines' elements differ");
+    if (other->structure != first->structure) {
+        ls__error_scope scope;
+        ls__error_scope_open(&scope);
+        st = ls__error_scope_close(&scope, ls_same_structure(first->structure, other->structure),
+                                   "ls_next: the pipelines' elements differ");
+    }
+    for (int k = 0; k < first->leaves && !st; k++) {
+        const ls_dtype a = ls__chunk_datum(first, 0, k)->spec.dtype;
+        const ls_dtype b = ls__chunk_datum(other, 0, k)->spec.dtype;
+        if (a != b)
+            st = ls__fail(LS_SHAPE, "ls_next: the pipelines' elements differ: leaf %d is %s and %s",
+                          k, ls_dtype_name(a), ls_dtype_name(b));
+    }
+    return st;
 }
 
 ls_status ls__step_fill(const ls__it *it, ls__chunk *out)

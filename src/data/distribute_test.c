@@ -223,6 +223,21 @@ static void t22_t24_data(void **state)
                      2, "[0 | 1][2 | 3][4 | 5][6 | 7]");
     }
     free_strategy(s);
+    s = strategy_of(2, 1, true);
+    LS_FRAME {
+        ls_dataset *d = ls_distribute(s, shared(9, 2, LS_AUTO_SHARD_DATA));
+        assert_int_equal(ls_cardinality(d), LS_UNKNOWN);
+        expect_steps(d, 2, "[0 | 1][2 | 3][4 | 5][6 | 7]");
+        d = ls_distribute(s, shared(3, 1, LS_AUTO_SHARD_DATA)); /* the second never has any */
+        expect_steps(d, 2, "[0 | ][1 | ][2 | ]");
+        /* what has no end ends where a batch is not whole */
+        d = ls_repeat(range_batch(5, 3), -1);
+        for (int policy = LS_AUTO_SHARD_DATA; policy <= LS_AUTO_SHARD_OFF; policy++) {
+            ls_dataset *out = ls_distribute(s, ls_with_auto_shard(d, (ls_auto_shard)policy));
+            assert_int_equal(ls_cardinality(out), LS_UNKNOWN);
+        }
+    }
+    free_strategy(s);
     s = strategy_of(2, 2, false);
     LS_FRAME
         expect_steps(ls_distribute(s, shared(8, 4, LS_AUTO_SHARD_DATA)), 4,

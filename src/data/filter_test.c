@@ -200,6 +200,29 @@ static void shards_with_failures(void **state)
     }
 }
 
+/* T30: five numbers, ten shards. */
+static void t30_fewer_elements_than_shards(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_value *v;
+        ls_iterator *it = ls_iterate(ls_shard(ls_range(0, 5, 1), 10, 3));
+        assert_int_equal(ls_next(it, &v), LS_OK);
+        assert_int_equal(ls_to_int(ls_leaf_tensor(v)), 3);
+        assert_int_equal(ls_next(it, &v), LS_INVALID);
+        assert_string_equal(ls_error_text(), "ls_shard: 5 elements for 10 shards, not enough");
+        failed(LS_INVALID);
+        assert_int_equal(ls_next(it, &v), LS_END);
+        ls_iterator_free(it);
+        it = ls_iterate(ls_shard(ls_range(0, 5, 1), 10, 5)); /* has none, and says nothing */
+        assert_int_equal(ls_next(it, &v), LS_END);
+        ls_iterator_free(it);
+        it = ls_iterate(ls_shard(ls_range(0, 0, 1), 10, 0));
+        assert_int_equal(ls_next(it, &v), LS_END);
+        ls_iterator_free(it);
+    }
+}
+
 static void bad_arguments(void **state)
 {
     (void)state;
@@ -236,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup(shards_take_turns, clean),
         cmocka_unit_test_setup(more_shards_than_a_chunk, clean),
         cmocka_unit_test_setup(shards_with_failures, clean),
+        cmocka_unit_test_setup(t30_fewer_elements_than_shards, clean),
         cmocka_unit_test_setup(bad_arguments, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

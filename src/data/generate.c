@@ -260,15 +260,15 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
     return st;
 }
 
-static const ls__stage generate_stage = { .name = "generate",
-                                          .state_bytes = sizeof(generate_state),
-                                          .open = open,
-                                          .close = close,
-                                          .pull = pull,
-                                          .words_now = words_now,
-                                          .save = save,
-                                          .load = load,
-                                          .release = release };
+#define GENERATES(...)                                                                             \
+    {                                                                                              \
+        .name = "generate", .state_bytes = sizeof(generate_state), .open = open, .close = close,   \
+        .pull = pull, .words_now = words_now, .save = save, .load = load, .release = release,      \
+        __VA_ARGS__                                                                                \
+    }
+
+static const ls__stage generate_stage = GENERATES(.flags = 0);
+static const ls__stage without_open = GENERATES(.flags = LS__STAGE_ONE_STATE);
 
 /* ---- making -------------------------------------------------------------------------------------- */
 
@@ -299,7 +299,8 @@ ls_dataset *ls_generate(const ls_generator *options)
 {
     if (check_options(options))
         return NULL;
-    ls__dataset_draft draft = { .stage = &generate_stage, .cardinality = LS_UNKNOWN };
+    ls__dataset_draft draft = { .stage = options->open ? &generate_stage : &without_open,
+                                .cardinality = LS_UNKNOWN };
     if (!options->spec)
         draft.type = ls__type_unknown();
     else if (ls__type_parse("ls_generate", options->spec, &draft.type))

@@ -100,7 +100,8 @@ typedef struct ls__stage {
 enum ls__stage_flags {
     LS__STAGE_READS_FILES = 1, /* input 0 is a dataset of names of files */
     LS__STAGE_OPAQUE = 2,      /* what is behind it cannot be looked through */
-    LS__STAGE_DISTRIBUTED = 4  /* takes no further stages */
+    LS__STAGE_DISTRIBUTED = 4, /* takes no further stages */
+    LS__STAGE_ONE_STATE = 8    /* an iterator goes on where others are */
 };
 
 /* An iterator that waits for ls_initialize to begin. */

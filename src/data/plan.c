@@ -64,11 +64,19 @@ static ls__window own_window(const ls__plan *plan, int pipeline, int64_t rows, i
     return w;
 }
 
+/* Rows of each piece, but for those at the end. */
+static int64_t dealt(const ls__plan *plan, int64_t rows)
+{
+    return rows / plan->replicas + (rows % plan->replicas != 0);
+}
+
 static ls__window data_window(const ls__plan *plan, int64_t rows, int piece)
 {
-    const int64_t each = rows / plan->replicas + (rows % plan->replicas != 0);
+    const int64_t batch = whole(plan, rows), each = dealt(plan, rows);
     const int64_t first = least(piece * each, rows);
-    return (ls__window){ .first = first, .count = least(each, rows - first) };
+    ls__window w = { .first = first, .count = least(each, rows - first) };
+    w.without = w.count == 0 && piece * dealt(plan, batch) < batch;
+    return w;
 }
 
 ls__window ls__plan_window(const ls__plan *plan, int pipeline, int64_t rows, int turn, int j)

@@ -36,7 +36,7 @@ typedef struct ls__plan {
     ls__cut cut;
     int replicas;     /* V */
     int pipelines;    /* P, which divides V */
-    int64_t batch;    /* B, for LS__CUT_OWN; -1: not known, every batch is a whole one */
+    int64_t batch;    /* B; -1: not known, every batch is a whole one */
     bool whole_steps; /* the data ends where a replica would go without */
 } ls__plan;
 

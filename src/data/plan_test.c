@@ -154,13 +154,15 @@ static void check_data(const ls__plan *plan, int64_t rows)
     const int each = plan->replicas / plan->pipelines;
     bool seen[MOST] = { false };
     const int64_t piece = (rows + plan->replicas - 1) / plan->replicas;
+    const int64_t batch = plan->batch < rows ? rows : plan->batch;
+    const int64_t most = (batch + plan->replicas - 1) / plan->replicas; /* of a whole one */
     for (int p = 0; p < plan->pipelines; p++) {
         assert_int_equal(ls__plan_turns(plan, p, rows), 1);
         for (int j = 0; j < each; j++) {
             ls__window w = ls__plan_window(plan, p, rows, 0, j);
             int64_t first = (p + j * plan->pipelines) * piece;
             assert_int_equal(w.first, first < rows ? first : rows);
-            assert_false(w.without);
+            assert_int_equal(w.without, w.count == 0 && (p + j * plan->pipelines) * most < batch);
             for (int64_t i = w.first; i < w.first + w.count; i++) {
                 assert_false(seen[i]);
                 seen[i] = true;
@@ -348,6 +350,9 @@ static void t22_t24_data_is_dealt_out(void **state)
     plan = plan_of(LS__CUT_DATA, 2, 2, 1);
     assert_int_equal(ls__plan_window(&plan, 0, 1, 0, 0).count, 1);
     assert_int_equal(ls__plan_window(&plan, 1, 1, 0, 0).count, 0);
+    assert_true(ls__plan_window(&plan, 1, 1, 0, 0).without);
+    plan.batch = 1; /* then this one never has any */
+    assert_false(ls__plan_window(&plan, 1, 1, 0, 0).without);
 }
 
 /* Any number of batches of any size: all rows are given, no step is empty, all end together. */

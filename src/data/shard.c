@@ -60,6 +60,23 @@ static ls_status give(const ls__it *it, int first, ls__chunk *out)
     return LS_OK;
 }
 
+/* The input has ended. With fewer elements than shards some have one, which is hardly what was meant: they
+ * are told, once; those without, and all if there was no element at all, just end. */
+static ls_status end(ls__it *it)
+{
+    shard_state *s = it->state;
+    const shard_options *o = it->dataset->options;
+    const int64_t elements = s->counted.at;
+    if (elements <= o->index || elements >= o->shards)
+        return LS_END;
+    s->counted.at = o->shards; /* behind it there is nothing to tell */
+    it->none_lost = true;
+    return ls__hint(ls__fail(LS_INVALID, "ls_shard: %lld element%s for %lld shards, not enough",
+                             (long long)elements, elements == 1 ? "" : "s", (long long)o->shards),
+                    "take %lld shards at most, or shard what has more elements",
+                    (long long)elements);
+}
+
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     shard_state *s = it->state;
@@ -69,7 +86,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
         ls__chunk_clear(&s->chunk);
         ls_status st = ls__counted_pull(it, to_pull(o, others, most), &s->chunk);
         if (st)
-            return st;
+            return st == LS_END ? end(it) : st;
         if (s->chunk.n > others)
             st = give(it, (int)others, out);
         s->counted.at += s->chunk.n;

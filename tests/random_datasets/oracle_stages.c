@@ -144,6 +144,10 @@ static ls_status next_of_shard(rd_it *it, rd_element **out)
 {
     for (;;) {
         ls_status st = rd_it_next(it->in[0], out);
+        if (st == LS_END && it->at > it->node->b && it->at < it->node->a) {
+            it->at = it->node->a; /* fewer elements than shards: told once */
+            return LS_INVALID;
+        }
         if (st || it->at++ % it->node->a == it->node->b)
             return st;
     }
