@@ -246,7 +246,7 @@ static void auto_looks_through_stages(void **state)
         ls_dataset *pairs = ls_zip(2, (ls_dataset *[]){ ten_files(), ten_files() });
         expect_choice(pairs, LS_AUTO_SHARD_DATA, LS_LOG_WARNING,
                       "who: 3 pipelines go through all data and keep their part (AUTO: DATA, since "
-                      "'zip 2' pairs elements)");
+                      "'zip' pairs elements)");
         expect_choice(ls_with_auto_shard(pairs, LS_AUTO_SHARD_FILE), LS_AUTO_SHARD_FILE,
                       LS_LOG_INFO, "who: 3 pipelines share the files (FILE)");
         ls_auto_shard got;
