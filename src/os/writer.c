@@ -150,7 +150,8 @@ static bool is_ours(const ls__writer *w)
 static ls_status open_part(ls__writer *w, bool *busy)
 {
     for (;;) {
-        w->file = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        /* a link would lead to a file of somebody else's */
+        w->file = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (w->file < 0 && errno == EINTR)
             continue;
         if (w->file < 0)
