@@ -362,13 +362,19 @@ static void goes_anywhere(void **state)
     }
 }
 
+/* A generator gives them one by one. */
+static ls_dataset *squares_in_chunks(recipe *r)
+{
+    return ls_unbatch(ls_batch(made_squares(r, true), 64));
+}
+
 /* Elements on their way can be saved: a mark in the middle of a chunk is for those behind it. */
 static void elements_on_their_way(void **state)
 {
     (void)state;
     recipe r = { .n = 400, .fail_at = -1 };
     LS_FRAME {
-        ls_dataset *d = ls_cache(made_squares(&r, true), NULL);
+        ls_dataset *d = ls_cache(squares_in_chunks(&r), NULL);
         for (int turn = 0; turn < 2; turn++) { /* filling, reading */
             ls__going going = { 0 };
             ls__it *it;
@@ -387,7 +393,7 @@ static void elements_on_their_way(void **state)
                     ls__it_release(it, ls__chunk_after(&c[k], i));
                     if (done % 11 == 0 && done < 399) {
                         ls__bytes_in from = { bytes.at, bytes.at + bytes.used };
-                        ls_dataset *e = ls_cache(made_squares(&r, true), NULL);
+                        ls_dataset *e = ls_cache(squares_in_chunks(&r), NULL);
                         assert_int_equal(ls__it_open(e, &(ls__opening){ &going, 0 }, &other),
                                          LS_OK);
                         assert_int_equal(ls__it_load(other, &from), LS_OK);

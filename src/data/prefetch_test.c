@@ -361,7 +361,9 @@ static void forked_children_close_nothing_half_way(void **state)
     (void)state;
     for (int map = 0; map < 2; map++)
         LS_FRAME {
-            int64_t next = in_next = goes_on = closed = 0, x;
+            int64_t next = 0, x;
+            in_next = goes_on = false;
+            closed = 0;
             ls_dataset *d = ls_generate(
                 LS_GENERATOR(.next = stop_half_way, .close = count_close, .user = &next));
             d = map ? ls_map(d, LS_MAP(.fn = same, .parallel = 2)) : ls_prefetch(d, 2);
