@@ -83,7 +83,8 @@ static void nothing_waits_for_what_follows(void **state)
     (void)state;
     for (int c = 0; c < CROWDS; c++)
         LS_FRAME {
-            int64_t next = given = 0;
+            int64_t next = 0;
+            given = 0;
             ls_dataset *d = ls_generate(LS_GENERATOR(.next = behind_the_last, .user = &next));
             d = ls_map(ls_prefetch(d, 4), LS_MAP(.fn = square, .parallel = crowds[c]));
             ls_iterator *it = ls_iterate(ls_prefetch(d, 4));

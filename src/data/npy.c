@@ -250,8 +250,8 @@ typedef struct npy_file {
 static ls_status refused(const char *what, const char *path)
 {
     int error = errno;
-    return ls__fail(error == ENOENT ? LS_NOT_FOUND : LS_IO, "ls_read_npy: cannot %s '%s': %s", what,
-                    path, strerror(error));
+    return ls__fail(error == ENOENT || error == ENOTDIR ? LS_NOT_FOUND : LS_IO,
+                    "ls_read_npy: cannot %s '%s': %s", what, path, strerror(error));
 }
 
 static ls_status read_file(void *user, void *to, size_t bytes)

@@ -458,6 +458,10 @@ static void no_file(void **state)
     save("", 0);
     assert_null(ls_read_npy(path));
     failed_with(LS_CORRUPT, "has 0 bytes");
+    char inside[sizeof path + 8];
+    snprintf(inside, sizeof inside, "%s/in", path); /* of what is no directory */
+    assert_null(ls_read_npy(inside));
+    failed_with(LS_NOT_FOUND, inside);
     save("PK\x03\x04 and more", 13);
     assert_null(ls_read_npy(path));
     failed_with(LS_CORRUPT, "50 4b 03 04");

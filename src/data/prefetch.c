@@ -1,7 +1,12 @@
 /*
  * ls_prefetch: one thread pulls the input up to n elements ahead. Words: those of the input, so that
  * it does not matter for a position whether, or how far, somebody ran ahead.
+ *
+ * Where there is no memory for all that a pull brought, its elements are given one by one: one that there
+ * is still none for fails alone.
  */
+#include <string.h>
+
 #include "data/ahead.h"
 
 /* Elements a pull, where elements are small and n is large: so many that locks cost nothing beside
@@ -16,18 +21,53 @@ typedef struct prefetch_state {
     ls__it *input;
     ls__ahead *ahead;
     ls__stop stop;
+    ls__chunk left; /* of the input, to be given one by one */
+    int next;       /* of these */
 } prefetch_state;
+
+/* False: no memory for one of them; what is borrowed yet is the input's still. */
+static bool owns_all(ls__chunk *c)
+{
+    for (int i = 0; i < c->n * c->leaves; i++)
+        if (ls__datum_own(&c->data[i]))
+            return false;
+    return true;
+}
+
+static ls_status take_left(ls__it *it, ls__turn *turn)
+{
+    prefetch_state *s = it->state;
+    const int i = s->next++;
+    turn->none_lost = false;
+    memcpy(turn->after, ls__chunk_after(&s->left, i), (size_t)it->words * sizeof *turn->after);
+    ls_status st = ls__chunk_room(&turn->out, 1, s->left.leaves, it->words);
+    return st ? st : ls__chunk_move(&turn->out, &s->left, i);
+}
 
 static ls_status take(ls__it *it, int most, ls__turn *turn)
 {
     prefetch_state *s = it->state;
+    if (s->next < s->left.n)
+        return take_left(it, turn);
     ls_status st = ls__it_pull(s->input, most, &turn->out);
-    if (!st)
-        st = ls__chunk_own(&turn->out);
     if (st)
         ls__it_words(s->input, turn->after);
     turn->none_lost = s->input->none_lost;
-    return st;
+    if (st || owns_all(&turn->out))
+        return st;
+    ls_error(); /* is told with the element, if there is no memory then */
+    const ls__chunk empty = s->left;
+    s->left = turn->out;
+    turn->out = empty;
+    s->next = 0;
+    return take_left(it, turn);
+}
+
+static void forget(prefetch_state *s)
+{
+    ls__ahead_flush(s->ahead);
+    ls__chunk_clear(&s->left);
+    s->next = 0;
 }
 
 /* ---- the stage ------------------------------------------------------------------------------ */
@@ -51,8 +91,10 @@ static ls_status open(ls__it *it)
 static void close(ls__it *it)
 {
     prefetch_state *s = it->state;
-    if (ls__ahead_close(s->ahead))
-        ls__it_close(s->input);
+    if (!ls__ahead_close(s->ahead))
+        return;
+    ls__chunk_free(&s->left);
+    ls__it_close(s->input);
 }
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
@@ -72,7 +114,7 @@ static void words_now(ls__it *it, int64_t *words)
 static ls_status go(ls__it *it, const int64_t *words)
 {
     prefetch_state *s = it->state;
-    ls__ahead_flush(s->ahead);
+    forget(s);
     return ls__it_go(s->input, words);
 }
 
@@ -90,7 +132,7 @@ static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
 static ls_status load(ls__it *it, ls__bytes_in *from)
 {
     prefetch_state *s = it->state;
-    ls__ahead_flush(s->ahead);
+    forget(s);
     return ls__it_load(s->input, from);
 }
 

@@ -109,6 +109,83 @@ static void failures_come_when_they_are_due(void **state)
     assert_int_equal(violations, 0);
 }
 
+/* Numbers, all at once; of number 5 there is too much to be copied. */
+static ls_status one_too_large(ls__it *it, int most, ls__chunk *out)
+{
+    static const int64_t numbers[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+    int64_t *at = it->state;
+    if (*at == 10)
+        return LS_END;
+    assert_int_equal(ls__chunk_room(out, most, 1, 1), LS_OK);
+    out->structure = ls__type_structure(it->dataset->type);
+    for (; out->n < most && *at < 10; out->n++) {
+        *ls__chunk_datum(out, out->n, 0) =
+            (ls__datum){ .spec = { .dtype = LS_I64 },
+                         .data = &numbers[*at],
+                         .bytes = *at == 5 ? SIZE_MAX / 4 : sizeof *numbers };
+        *ls__chunk_after(out, out->n) = ++*at;
+    }
+    return LS_OK;
+}
+
+static ls_status open_large(ls__it *it)
+{
+    it->words = 1;
+    it->light = true;
+    return LS_OK;
+}
+
+static void close_large(ls__it *it)
+{
+    (void)it;
+}
+
+static void large_words(ls__it *it, int64_t *words)
+{
+    words[0] = *(int64_t *)it->state;
+}
+
+static ls_status go_large(ls__it *it, const int64_t *words)
+{
+    *(int64_t *)it->state = words[0];
+    return LS_OK;
+}
+
+static const ls__stage large_stage = { .name = "large",
+                                       .state_bytes = sizeof(int64_t),
+                                       .open = open_large,
+                                       .close = close_large,
+                                       .pull = one_too_large,
+                                       .words_now = large_words,
+                                       .go = go_large };
+
+/* Who has no memory for one element has the others all the same, and goes on behind it. */
+static void one_that_has_no_room_fails_alone(void **state)
+{
+    (void)state;
+    for (int i = 1; i < DEPTHS; i++)
+        for (int again = 0; again < 10; again++)
+            LS_FRAME {
+                ls__dataset_draft draft = { .stage = &large_stage, .cardinality = 10 };
+                assert_int_equal(ls__type_parse("large", "i64[]", &draft.type), LS_OK);
+                ls_dataset *d = ls_prefetch(ls__dataset_new(&draft, "large"), depths[i]);
+                ls_iterator *it = ls_iterate(d);
+                for (int k = 0; k < 10; k++) {
+                    ls_value *v = NULL;
+                    assert_int_equal(ls_next(it, &v), k == 5 ? LS_NO_MEMORY : LS_OK);
+                    if (k == 5)
+                        failed(LS_NO_MEMORY);
+                    else
+                        assert_int_equal(digest(v), k);
+                    if (k == again && k != 5)
+                        assert_int_equal(ls_seek(it, ls_position(it)), LS_OK);
+                }
+                int64_t x;
+                assert_false(next_number(it, &x));
+                ls_iterator_free(it);
+            }
+}
+
 static void bad_arguments(void **state)
 {
     (void)state;
@@ -417,6 +494,7 @@ int main(void)
         cmocka_unit_test_setup(end_comes_again_and_again, clean_chain),
         cmocka_unit_test_setup(elements_of_any_kind, clean_chain),
         cmocka_unit_test_setup(failures_come_when_they_are_due, clean_chain),
+        cmocka_unit_test_setup(one_that_has_no_room_fails_alone, clean_chain),
         cmocka_unit_test_setup(bad_arguments, clean_chain),
         cmocka_unit_test_setup(resumes, clean_chain),
         cmocka_unit_test_setup(positions_do_not_know_the_depth, clean_chain),

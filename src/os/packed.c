@@ -249,9 +249,14 @@ size_t ls__packed_read(ls__packed *p, void *to, size_t bytes)
 
 ls_status ls__packed_failure(const ls__packed *p)
 {
-    if (p->failed == LS_CORRUPT)
-        return ls__fail(LS_CORRUPT, "'%s': damaged at byte %llu: %s", p->path,
-                        (unsigned long long)p->offset, p->why);
+    if (p->failed == LS_CORRUPT) {
+        ls__fail(LS_CORRUPT, "'%s': damaged at byte %llu: %s", p->path,
+                 (unsigned long long)p->offset, p->why);
+        return p->offset == 0 ? ls__hint(LS_CORRUPT, "is it a whole %s file?",
+                                         p->compression == LS__GZIP ? "gzip" : "zlib")
+                              : ls__hint(LS_CORRUPT, "what is before can be used; fetch the file "
+                                                     "again, or write it again, for the rest");
+    }
     return ls__fail(p->failed, "cannot read '%s' at byte %llu: %s", p->path,
                     (unsigned long long)p->offset, p->why);
 }

@@ -184,7 +184,18 @@ static void what_came_before_is_good(void **state)
     assert_int_equal(ls__stream_failure(&s), LS_CORRUPT);
     assert_non_null(strstr(ls_error_text(), "byte 808"));
     assert_non_null(strstr(ls_error_text(), "cut short"));
+    assert_non_null(strstr(ls_error_hint(), "fetch the file again"));
     failed(LS_CORRUPT, in_dir("x"));
+
+    /* Nothing came: it may be another kind of file. */
+    put_file("y", "abc", 3);
+    for (int kind = LS__GZIP; kind <= LS__ZLIB; kind++) {
+        assert_int_equal(ls__stream_open(&s, in_dir("y"), (ls__compression)kind), LS_OK);
+        assert_int_equal(ls__stream_fill(&s, 1), LS_CORRUPT);
+        assert_int_equal(ls__stream_failure(&s), LS_CORRUPT);
+        assert_non_null(strstr(ls_error_hint(), kind == LS__GZIP ? "gzip file" : "zlib file"));
+        failed(LS_CORRUPT, in_dir("y"));
+    }
 
     /* Back before the damage all is as it was. */
     bytes large = sample(LONG), cut = { 0 };

@@ -150,7 +150,8 @@ static bool is_ours(const ls__writer *w)
 static ls_status open_part(ls__writer *w, bool *busy)
 {
     for (;;) {
-        w->file = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        /* a link would lead to a file of somebody else's */
+        w->file = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (w->file < 0 && errno == EINTR)
             continue;
         if (w->file < 0)
@@ -179,9 +180,13 @@ static ls_status check_path(const char *path)
     size_t length = strlen(path);
     if (length == 0 || path[length - 1] == '/')
         return ls__fail(LS_INVALID, "'%s' is no name of a file", path);
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+    if (stat(path, &about) != 0 || S_ISREG(about.st_mode))
+        return LS_OK;
+    if (S_ISDIR(about.st_mode))
         return ls__fail(LS_IO, "cannot write '%s': %s", path, strerror(EISDIR));
-    return LS_OK;
+    /* A device or a pipe would be gone: a file would have its name. */
+    return ls__hint(ls__fail(LS_IO, "cannot write '%s': it is there, and no file", path),
+                    "write to another name");
 }
 
 ls_status ls__writer_try(const char *path, ls__compression compression, ls__writer **out)

@@ -189,6 +189,30 @@ static void names_that_are_none(void **state)
     assert_null(w);
     assert_int_equal(entries(), 0);
 
+    /* What is no file stays what it is, also behind a link: /dev/null, /dev/stdout. */
+    struct stat about;
+    assert_int_equal(mkfifo(in_dir("pipe"), 0666), 0);
+    assert_int_equal(symlink("pipe", in_dir("link")), 0);
+    assert_int_equal(ls__writer_open(in_dir("pipe"), LS__PLAIN, &w), LS_IO);
+    failed(LS_IO, "no file");
+    assert_int_equal(ls__writer_open(in_dir("link"), LS__PLAIN, &w), LS_IO);
+    failed(LS_IO, "no file");
+    assert_int_equal(stat(in_dir("link"), &about), 0);
+    assert_true(S_ISFIFO(about.st_mode));
+    assert_int_equal(entries(), 2);
+    assert_int_equal(unlink(in_dir("pipe")), 0);
+    assert_int_equal(unlink(in_dir("link")), 0);
+
+    /* The part is a file of ours: not one that a link of its name leads to. */
+    put_file("other", "abc", 3);
+    assert_int_equal(symlink("other", in_dir("x.part")), 0);
+    assert_int_equal(ls__writer_open(in_dir("x"), LS__PLAIN, &w), LS_IO);
+    failed(LS_IO, "x.part");
+    assert_int_equal(stat(in_dir("other"), &about), 0);
+    assert_int_equal(about.st_size, 3);
+    assert_int_equal(unlink(in_dir("other")), 0);
+    assert_int_equal(unlink(in_dir("x.part")), 0);
+
     /* The name becomes a directory's while it is written: nothing is left of ours. */
     assert_int_equal(ls__writer_open(in_dir("x"), LS__PLAIN, &w), LS_OK);
     assert_int_equal(mkdir(in_dir("x"), 0777), 0);
