@@ -215,13 +215,15 @@ static ls_status next_of_interleave(rd_it *it, rd_element **out)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
+const char rd_too_much_work[] = "too much work";
+
 ls_status rd_it_next(rd_it *it, rd_element **out)
 {
     ls_status st;
     if (it->o->why)
         return LS_END;
     if (++it->o->steps > RD_MOST_STEPS) {
-        it->o->why = "too much work";
+        it->o->why = rd_too_much_work;
         return LS_END;
     }
     switch (it->node->code) {

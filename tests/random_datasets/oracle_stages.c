@@ -95,7 +95,8 @@ static ls_status next_of_shuffle(rd_it *it, rd_element **out)
             return LS_END;
     }
     if (!read_up_to(it, wanted)) {
-        it->o->why = "a shuffle gives an element that its input has not";
+        if (!it->o->why)
+            it->o->why = "a shuffle gives an element that its input has not";
         return LS_END;
     }
     *out = it->list.at[wanted];

@@ -226,7 +226,8 @@ struct rd_memory *rd_memory_new(void);
 void rd_memory_free(struct rd_memory *memory); /* takes NULL */
 bool rd_predict(const rd_program *p, struct rd_memory *memory, rd_orders *orders, int epoch,
                 rd_lines *out, const char **why);
-extern const char rd_few_elements[]; /* why: a shard has fewer than there are shards */
+extern const char rd_few_elements[]; /* why: a shard has fewer than there are shards, and fails */
+extern const char rd_too_much_work[];
 
 ls_dataset *rd_build(rd_program *p, rd_setting setting); /* one at a time */
 
