@@ -46,8 +46,7 @@ static int write_files(const char *directory)
         snprintf(path, sizeof path, "%s/fashion-%05d-of-%05d.tfrecord", directory, i, FILES);
         files[i] = ls_record_writer_open(path, LS_PLAIN);
     }
-    LS_FOR_EACH(element, ls_fashion_mnist("train"))
-    {
+    LS_FOR_EACH (element, ls_fashion_mnist("train")) {
         const void *text;
         size_t bytes;
         if (ls_string_at(example_of(element), 0, &text, &bytes) == LS_OK)
@@ -68,8 +67,8 @@ static ls_value *parse(ls_value *batch, void *user)
     ls_value *e = ls_parse_examples(ls_leaf_tensor(batch), 2, features);
     ls_tensor *bytes = ls_leaf_tensor(ls_get(e, "image"));
     ls_tensor *image = ls_cast(ls_decode_raw(bytes, LS_U8, LS_DIMS(28, 28, 1)), LS_F32);
-    return ls_tensors(2, (ls_tensor *[]){ ls_div(image, ls_scalar(LS_F32, 255)),
-                                          ls_leaf_tensor(ls_get(e, "label")) });
+    return ls_tensors(
+        2, (ls_tensor *[]){ ls_scale(image, 1.0 / 255), ls_leaf_tensor(ls_get(e, "label")) });
 }
 
 static ls_dataset *pipeline(int n, char **files)
