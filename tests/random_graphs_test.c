@@ -33,11 +33,11 @@
 #endif
 #endif
 #ifdef SANITIZED
-enum { PROGRAMS = 40 };
+enum { PROGRAMS = 30 };
 #elif defined(__clang__) || !defined(LS_HAVE_DNNL)
-enum { PROGRAMS = 100 };
+enum { PROGRAMS = 60 };
 #else
-enum { PROGRAMS = 150 };
+enum { PROGRAMS = 100 };
 #endif
 
 enum { STEPS = 3, ROOM = 512, MOST_PASSES = 64 };

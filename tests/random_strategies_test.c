@@ -29,11 +29,11 @@
 #if defined(__SANITIZE_THREAD__)
 enum { PROGRAMS = 50 };
 #elif defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-enum { PROGRAMS = 150 };
+enum { PROGRAMS = 100 };
 #elif defined(__clang__) || !defined(LS_HAVE_DNNL) /* another build: some of the same */
-enum { PROGRAMS = 250 };
+enum { PROGRAMS = 150 };
 #else
-enum { PROGRAMS = 1000 };
+enum { PROGRAMS = 600 };
 #endif
 
 enum { SECONDS_OF_A_PROGRAM = 30 };

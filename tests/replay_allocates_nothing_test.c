@@ -371,16 +371,16 @@ static void test_programs_keep_their_plans(void **state)
 
 /* Sanitizers and plain C make them slow; another compiler adds little. */
 #if !defined(LS_HAVE_DNNL)
-enum { REPLAYS = 24, LARGE = 12 };
+enum { REPLAYS = 12, FEWER = 8, LARGE = 5 };
 #elif defined(__clang__)
-enum { REPLAYS = SANITIZED ? 60 : 200, LARGE = 40 };
+enum { REPLAYS = SANITIZED ? 30 : 200, FEWER = 30, LARGE = 12 };
 #else
-enum { REPLAYS = SANITIZED ? 60 : MANY, LARGE = SANITIZED ? 30 : 100 };
+enum { REPLAYS = SANITIZED ? 30 : MANY, FEWER = SANITIZED ? 30 : 200, LARGE = SANITIZED ? 12 : 50 };
 #endif
 
 MODEL_TEST(cnn, REPLAYS)
-MODEL_TEST(cnn2, REPLAYS)
-MODEL_TEST(mlp, REPLAYS)
+MODEL_TEST(cnn2, FEWER)
+MODEL_TEST(mlp, FEWER)
 MODEL_TEST(resnet, LARGE)
 MODEL_TEST(gpt, LARGE)
 

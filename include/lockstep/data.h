@@ -59,10 +59,10 @@ LS_API ls_dataset *ls_slices(ls_value *value);
 LS_API ls_dataset *ls_range(int64_t begin, int64_t end, int64_t step);
 
 /* What a program makes. `open` begins an iteration, the number of which it is given (NULL: state is
- * `user`), `close` ends it (with or without `open`); `next` gives elements, LS_END at the end, and is
- * not called again then. With `save` and `load` an iterator can be saved: `save` is called after
- * every element and every failure, `load` once, after `open`. Without, ls_position says LS_UNSUPPORTED. Calls of one
- * iteration come one after another, maybe on different threads. */
+ * `user`), `close` ends it (with or without `open`); `next` gives elements, LS_END at the end, and
+ * is not called again then. With `save` and `load` an iterator can be saved: `save` is called after
+ * every element and every failure, `load` once, after `open`. Without, ls_position says
+ * LS_UNSUPPORTED. Calls of one iteration come one after another, maybe on different threads. */
 typedef struct ls_generator {
     size_t size;
     void *user;
@@ -113,9 +113,9 @@ LS_API ls_dataset *ls_text_lines(ls_dataset *files, const ls_records_options *op
 LS_API ls_dataset *ls_fixed_records(ls_dataset *files, const ls_records_options *options);
 
 /* Whole files as tensors of the innermost frame. idx: the format of MNIST, plain or gzip: u8, i32,
- * f32 or f64 (i8 and i16 become i32). npy: numpy's bools, integers and floats in C and Fortran order
- * and either byte order (i8, i16 and u16 become i32, u32 and u64 i64, f16 f32; LS_SHAPE for a u64
- * that does not fit, LS_UNSUPPORTED for other elements). npz: a dict by name; all its arrays
+ * f32 or f64 (i8 and i16 become i32). npy: numpy's bools, integers and floats in C and Fortran
+ * order and either byte order (i8, i16 and u16 become i32, u32 and u64 i64, f16 f32; LS_SHAPE for a
+ * u64 that does not fit, LS_UNSUPPORTED for other elements). npz: a dict by name; all its arrays
  * together unpack to 1 GiB or 100 times the archive at most, whichever is more, else
  * LS_UNSUPPORTED. */
 LS_API ls_tensor *ls_read_idx(const char *path);
@@ -132,8 +132,8 @@ LS_API ls_value *ls_read_fashion_mnist(const char *which);
 
 typedef ls_value *(*ls_element_fn)(ls_value *element, void *user); /* NULL: failed, see ls_error */
 
-/* With .parallel more than 1 it runs ahead, by up to twice as many elements: threads of its own, one less
- * than that, call fn, and so does the thread that pulls when it would have to wait. */
+/* With .parallel more than 1 it runs ahead, by up to twice as many elements: threads of its own,
+ * one less than that, call fn, and so does the thread that pulls when it would have to wait. */
 typedef struct ls_map_options {
     size_t size;
     ls_element_fn fn;
@@ -173,9 +173,9 @@ LS_API ls_dataset *ls_padded_batch(ls_dataset *d, int64_t n, const ls_padded_opt
 /* The rows of each element as elements. */
 LS_API ls_dataset *ls_unbatch(ls_dataset *d);
 
-/* Draws from a buffer of `buffer` elements, which is kept full: a buffer of all elements gives every
- * order the same chance. Another order in every iteration (repeat, ls_iterate, ls_rewind), the
- * same ones for the same seed; ls_shuffle_once gives the same order in every iteration. */
+/* Draws from a buffer of `buffer` elements, which is kept full: a buffer of all elements gives
+ * every order the same chance. Another order in every iteration (repeat, ls_iterate, ls_rewind),
+ * the same ones for the same seed; ls_shuffle_once gives the same order in every iteration. */
 LS_API ls_dataset *ls_shuffle(ls_dataset *d, int64_t buffer, uint64_t seed);
 LS_API ls_dataset *ls_shuffle_once(ls_dataset *d, int64_t buffer, uint64_t seed);
 
@@ -183,16 +183,16 @@ LS_API ls_dataset *ls_repeat(ls_dataset *d, int64_t times); /* -1: for ever */
 LS_API ls_dataset *ls_take(ls_dataset *d, int64_t n);       /* -1: all */
 LS_API ls_dataset *ls_skip(ls_dataset *d, int64_t n);       /* -1: all */
 
-/* Elements index, index + shards, index + 2 shards... Where there are some, but fewer than shards, those
- * shards that have one say LS_INVALID at the end. */
+/* Elements index, index + shards, index + 2 shards... Where there are some, but fewer than shards,
+ * those shards that have one say LS_INVALID at the end. */
 LS_API ls_dataset *ls_shard(ls_dataset *d, int64_t shards, int64_t index);
 
-/* Remembers elements in the first iteration that goes through to the end without a failure, and gives
- * them in those that follow: in memory (file NULL), or in a file, which other processes find, too.
- * What is before it sees iteration 0 only. A file has its name when it is complete. One that is
- * damaged is LS_CORRUPT, one that is another dataset's LS_INVALID (what callbacks do is not known):
- * neither is written over. Pipelines that share files out (ls_distribute, FILE) have a cache file
- * each: to the name come "-" and 16 digits, which stand for what the pipeline reads. */
+/* Remembers elements in the first iteration that goes through to the end without a failure, and
+ * gives them in those that follow: in memory (file NULL), or in a file, which other processes find,
+ * too. What is before it sees iteration 0 only. A file has its name when it is complete. One that
+ * is damaged is LS_CORRUPT, one that is another dataset's LS_INVALID (what callbacks do is not
+ * known): neither is written over. Pipelines that share files out (ls_distribute, FILE) have a
+ * cache file each: to the name come "-" and 16 digits, which stand for what the pipeline reads. */
 LS_API ls_dataset *ls_cache(ls_dataset *d, const char *file);
 
 /* Up to n elements are made ahead, on a thread of its own. 0: none, and no thread, as in tf.data. */
@@ -208,9 +208,9 @@ LS_API ls_dataset *ls_concatenate(ls_dataset *a, ls_dataset *b);
 LS_API ls_dataset *ls_enumerate(ls_dataset *d, int64_t start);
 
 /* fn makes a dataset of each element: all of one, then all of the next; or of `cycle` of them by
- * turns, `block` elements each, in tf.data's order. What is in them is read ahead by up to `parallel`
- * threads, which changes neither order nor positions. Going to a position calls fn again for those
- * that were open there. */
+ * turns, `block` elements each, in tf.data's order. What is in them is read ahead by up to
+ * `parallel` threads, which changes neither order nor positions. Going to a position calls fn again
+ * for those that were open there. */
 typedef ls_dataset *(*ls_dataset_fn)(ls_value *element, void *user);
 typedef struct ls_interleave_options {
     size_t size;
@@ -249,11 +249,12 @@ LS_API const char *ls_dataset_text(const ls_dataset *d);
 LS_API ls_iterator *ls_iterate(ls_dataset *d);
 LS_API void ls_iterator_free(ls_iterator *it);
 
-/* The next element, in the innermost frame. LS_END at the end (no error is recorded; again and again).
- * After a failure that is not the end of everything (a damaged record, a callback that failed) the
- * next call goes on behind it, and no other data is lost: a batch keeps the rows it has, and is filled
- * up with those behind the one that failed. Stages that count (ls_take, ls_skip, ls_shard, ls_enumerate)
- * count an element that failed; a batch a row of which failed is still to come. */
+/* The next element, in the innermost frame. LS_END at the end (no error is recorded; again and
+ * again). After a failure that is not the end of everything (a damaged record, a callback that
+ * failed) the next call goes on behind it, and no other data is lost: a batch keeps the rows it
+ * has, and is filled up with those behind the one that failed. Stages that count (ls_take, ls_skip,
+ * ls_shard, ls_enumerate) count an element that failed; a batch a row of which failed is still to
+ * come. */
 LS_API ls_status ls_next(ls_iterator *it, ls_value **out);
 
 /* The same for ls_run_next (strategy.h): ls_run_next(s, step, user, ls_next_of, it). */
@@ -262,20 +263,22 @@ LS_API ls_status ls_next_of(void *iterator, ls_value **out);
 /* From the beginning, in a new iteration. */
 LS_API ls_status ls_rewind(ls_iterator *it);
 
-/* Where it stands, after a failure behind it: u8[n] in the innermost frame, small. Elements that were
- * made ahead are made again. Going on from there costs what a shuffle has in its buffer, not what came before (but
+/* Where it stands, after a failure behind it: u8[n] in the innermost frame, small. Elements that
+ * were made ahead are made again; one that is being made, where a shuffle or a generator is in it, is
+ * waited for. Going on from there costs what a shuffle has in its buffer, not what came before (but
  * compressed files are read from their beginning). LS_UNSUPPORTED: a generator that cannot.
- * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. Iterations that
- * are begun behind it are those that would have followed there: an epoch later the order is the one
- * of a run that was never stopped. */
+ * ls_seek: LS_CORRUPT for bytes that are none, LS_INVALID for those of another dataset. Iterations
+ * that are begun behind it are those that would have followed there: an epoch later the order is
+ * the one of a run that was never stopped. */
 LS_API ls_tensor *ls_position(ls_iterator *it);
 LS_API ls_status ls_seek(ls_iterator *it, const ls_tensor *position);
 
 LS_API int64_t ls_iterator_skipped(const ls_iterator *it); /* damaged records left out so far */
 LS_API size_t ls_iterator_bytes(const ls_iterator *it);    /* that its stages hold in buffers now */
 
-/* LS_FOR_EACH(element, d) { ... }: opens an iterator; then a frame a turn, in which `element` is the
- * next value. A failure ends the loop and is pending. break and continue do what they do in a for. */
+/* LS_FOR_EACH(element, d) { ... }: opens an iterator; then a frame a turn, in which `element` is
+ * the next value. A failure ends the loop and is pending. break and continue do what they do in a
+ * for. */
 typedef struct ls_each {
     ls_iterator *iterator;
     ls_value *element;

@@ -50,20 +50,20 @@ typedef ls_dataset ls_dist_dataset; /* of per-replica values */
 
 /* ---- a dataset of global batches ---------------------------------------------------------------- */
 
-/* LS_INVALID for a dataset whose elements have no rows to split (scalars: it is not batched), LS_SHAPE
- * when leaves differ in rows. All leaves are cut at the same rows: the values of a .variable feature
- * (records.h), which are no rows of the batch, are padded before, or parsed in the step. What steps take
- * is made ahead: .prefetch of the strategy's options tells how many steps. With one replica elements
- * are plain values. */
+/* LS_INVALID for a dataset whose elements have no rows to split (scalars: it is not batched),
+ * LS_SHAPE when leaves differ in rows. All leaves are cut at the same rows: the values of a
+ * .variable feature (records.h), which are no rows of the batch, are padded before, or parsed in
+ * the step. What steps take is made ahead: .prefetch of the strategy's options tells how many
+ * steps. With one replica elements are plain values. */
 LS_API ls_dist_dataset *ls_distribute(ls_strategy *s, ls_dataset *d);
 
-/* How several pipelines share the data. Set on the dataset, the last one counts; one line of the log
- * says what was chosen. With P = 1 there is nothing to share. FILE: LS_NOT_FOUND where no files are
- * read, LS_INVALID for fewer files than pipelines. AUTO does not share out files where a stage counts
- * elements (ls_take: the first 100 of all are not the first 100 of each) or pairs them (ls_zip: files of
- * both sides need not have as many). FILE and OFF open a dataset once for each pipeline: a generator
- * without .open, which has one state for all, is LS_INVALID with OFF, and its names of files are not
- * shared out. */
+/* How several pipelines share the data. Set on the dataset, the last one counts; one line of the
+ * log says what was chosen. With P = 1 there is nothing to share. FILE: LS_NOT_FOUND where no files
+ * are read, LS_INVALID for fewer files than pipelines. AUTO does not share out files where a stage
+ * counts elements (ls_take: the first 100 of all are not the first 100 of each) or pairs them
+ * (ls_zip: files of both sides need not have as many). FILE and OFF open a dataset once for each
+ * pipeline: a generator without .open, which has one state for all, is LS_INVALID with OFF, and its
+ * names of files are not shared out. */
 #define LS_AUTO_SHARD_LIST(X)                                                                      \
     X(LS_AUTO_SHARD_AUTO, 0, "AUTO") /* by files if it reads files, else by data */                \
     X(LS_AUTO_SHARD_FILE, 1, "FILE") /* whole files: pipeline p reads files p, p + P, ... */       \
