@@ -156,6 +156,7 @@ static ls__entry *wait_for_first(ls__ahead *a)
         if (!help(a))
             ls__place_wait(&a->ready, &a->lock, a->spin);
     ls__entry *e = a->first;
+    ls__crew_tell_of_work(a); /* if it was told here, and is done by nobody now */
     ls__lock_give(&a->lock);
     return e;
 }

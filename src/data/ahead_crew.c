@@ -90,11 +90,13 @@ void ls__crew_free_input(ls__ahead *a)
     ls__place_tell(a->input_wanted ? &a->ready : &a->work);
 }
 
-/* There is something to work on: for who need not be woken up, else for who sleeps. */
-static void tell_of_work(ls__ahead *a)
+/* There is something to work on: for who need not be woken up, else for who sleeps and has not been told
+ * of other work. Whoever comes for it tells the next if there is more. */
+void ls__crew_tell_of_work(ls__ahead *a)
 {
-    const bool others = a->work.looking + a->work.asleep > 0;
-    ls__place_tell(others && a->ready.looking == 0 ? &a->work : &a->ready);
+    if (a->waiting > 0)
+        ls__place_tell(a->ready.looking == 0 && ls__place_is_manned(&a->work) ? &a->work
+                                                                              : &a->ready);
 }
 
 static bool take(ls__ahead *a, const void *who, int most)
@@ -131,6 +133,7 @@ static void work(ls__ahead *a)
     ls__entry *e = a->to_work;
     a->to_work = e->next;
     a->waiting--;
+    ls__crew_tell_of_work(a);
     ls_status st = e->status;
     ls__lock_give(&a->lock);
     if (!st && a->plan.work) {
@@ -161,7 +164,7 @@ bool ls__crew_step(ls__ahead *a, const void *who, int most)
 {
     if (may_take(a, who) && take(a, who, most)) {
         if (a->plan.work)
-            tell_of_work(a);
+            ls__crew_tell_of_work(a);
         else
             work(a);
         return true;

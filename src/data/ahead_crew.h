@@ -60,8 +60,9 @@ void ls__crew_halt(ls__ahead *a);
  * for ever. */
 bool ls__crew_is_lost(const ls__ahead *a);
 
-/* The input is free. Under the lock. */
+/* The input is free; there may be something to work on. Under the lock. */
 void ls__crew_free_input(ls__ahead *a);
+void ls__crew_tell_of_work(ls__ahead *a);
 
 /* Elements that a turn counts for; the turn is over and its memory can be used again. */
 int ls__crew_weight(const ls__entry *e);

@@ -2,6 +2,7 @@
  * How far a map runs ahead, on which threads, what it holds meanwhile, and that it can be left at any
  * moment.
  */
+#include "base/sanitized.h"
 #include "data/test_chain.h"
 
 #include <pthread.h>
@@ -14,27 +15,30 @@ enum { CROWDS = sizeof crowds / sizeof *crowds };
 static _Atomic int at_once;
 static pthread_t puller;
 
-/* Comes back when three of them have been called. */
-static ls_value *meet_three(ls_value *v, void *user)
+/* Comes back when all have been called that can be at once. */
+static ls_value *meet_all(ls_value *v, void *all)
 {
-    (void)user;
     if (number_of(v) == 0)
         return v; /* the first goes alone */
     at_once++;
-    while (at_once < 3)
+    while (at_once < *(const int *)all)
         sched_yield();
     return v;
 }
 
+/* Each of them, also who is asleep while others find something to do. */
 static void calls_run_at_once(void **state)
 {
     (void)state;
-    LS_FRAME {
-        int64_t x[MOST_ELEMENTS];
-        at_once = 0;
-        ls_dataset *d = ls_map(ls_range(0, 10, 1), LS_MAP(.fn = meet_three, .parallel = 3));
-        assert_int_equal(all_of(d, x), 10);
-    }
+    const int rounds = LS__SANITIZED ? 50 : 400;
+    for (int all = 2; all < 6; all++)
+        for (int round = 0; round < rounds; round++)
+            LS_FRAME {
+                int64_t x[MOST_ELEMENTS];
+                at_once = 0;
+                ls_map_options *o = LS_MAP(.fn = meet_all, .user = &all, .parallel = all);
+                assert_int_equal(all_of(ls_map(ls_range(0, 10, 1), o), x), 10);
+            }
 }
 
 static ls_value *same_thread(ls_value *v, void *user)

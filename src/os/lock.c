@@ -105,6 +105,7 @@ void ls__place_wait(ls__place *place, ls__lock *lock, int spin)
     place->asleep++;
     ls__signal_wait(&place->signal, lock);
     place->asleep--;
+    place->told -= place->told > 0; /* or it came without: who was told comes in vain then */
 }
 
 static void change(ls__place *place)
@@ -115,13 +116,16 @@ static void change(ls__place *place)
 void ls__place_tell(ls__place *place)
 {
     change(place);
-    if (place->looking == 0 && place->asleep > 0)
-        ls__signal_one(&place->signal);
+    if (place->looking > 0 || place->asleep <= place->told)
+        return;
+    place->told++;
+    ls__signal_one(&place->signal);
 }
 
 void ls__place_tell_all(ls__place *place)
 {
     change(place);
+    place->told = place->asleep;
     if (place->asleep > 0)
         ls__signal_all(&place->signal);
 }

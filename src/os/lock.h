@@ -13,6 +13,7 @@
 #define LS__OS_LOCK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ls__lock {
@@ -42,6 +43,7 @@ typedef struct ls__place {
     ls__signal signal;
     _Atomic uint32_t changes;
     int looking, asleep; /* so many wait here */
+    int told;            /* of those asleep: they are on their way */
 } ls__place;
 
 void ls__place_init(ls__place *place);
@@ -51,5 +53,11 @@ void ls__place_end(ls__place *place);
 void ls__place_wait(ls__place *place, ls__lock *lock, int spin);
 void ls__place_tell(ls__place *place); /* one of those that wait, or all that look */
 void ls__place_tell_all(ls__place *place);
+
+/* Whether somebody waits who has not been told yet. */
+static inline bool ls__place_is_manned(const ls__place *place)
+{
+    return place->looking > 0 || place->asleep > place->told;
+}
 
 #endif
