@@ -30,9 +30,8 @@ static ls_value *meet_all(ls_value *v, void *all)
 static void calls_run_at_once(void **state)
 {
     (void)state;
-    const int rounds = LS__SANITIZED ? 50 : 400;
     for (int all = 2; all < 6; all++)
-        for (int round = 0; round < rounds; round++)
+        for (int round = 0; round < (LS__SANITIZED ? 50 : all == 3 ? 3000 : 200); round++)
             LS_FRAME {
                 int64_t x[MOST_ELEMENTS];
                 at_once = 0;

@@ -208,11 +208,45 @@ static void all_at_a_place_are_told(void **state)
     }
 }
 
+/* Who was woken, and has not come yet, is none who can be told of another thing. */
+static void who_was_told_is_told(void **state)
+{
+    (void)state;
+    crowd c = { .spin = LS__SPIN_NEVER };
+    ls__thread *threads[2];
+    ls__lock_init(&c.lock);
+    ls__place_init(&c.gate);
+    ls__place_init(&c.arrived);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ls__thread_start("place-test", -1, wait_at_gate, &c, &threads[i]), LS_OK);
+    ls__lock_take(&c.lock);
+    while (c.gate.asleep < 2) {
+        ls__lock_give(&c.lock);
+        ls__back_off(LS__SPIN_SHORT);
+        ls__lock_take(&c.lock);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_true(ls__place_is_manned(&c.gate));
+        ls__place_tell(&c.gate);
+    }
+    assert_false(ls__place_is_manned(&c.gate));
+    c.open = true;
+    ls__place_tell_all(&c.gate);
+    ls__lock_give(&c.lock);
+    for (int i = 0; i < 2; i++)
+        ls__thread_join(threads[i]);
+    assert_int_equal(c.gate.told, 0);
+    ls__place_end(&c.arrived);
+    ls__place_end(&c.gate);
+    ls__lock_end(&c.lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_at_a_time),
                                         cmocka_unit_test(one_or_all_are_woken),
                                         cmocka_unit_test(no_word_is_lost_at_places),
-                                        cmocka_unit_test(all_at_a_place_are_told) };
+                                        cmocka_unit_test(all_at_a_place_are_told),
+                                        cmocka_unit_test(who_was_told_is_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
