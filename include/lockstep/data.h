@@ -179,7 +179,8 @@ LS_API ls_dataset *ls_unbatch(ls_dataset *d);
 LS_API ls_dataset *ls_shuffle(ls_dataset *d, int64_t buffer, uint64_t seed);
 LS_API ls_dataset *ls_shuffle_once(ls_dataset *d, int64_t buffer, uint64_t seed);
 
-LS_API ls_dataset *ls_repeat(ls_dataset *d, int64_t times); /* -1: for ever */
+/* -1: for ever, or until an iteration gives no element. */
+LS_API ls_dataset *ls_repeat(ls_dataset *d, int64_t times);
 LS_API ls_dataset *ls_take(ls_dataset *d, int64_t n);       /* -1: all */
 LS_API ls_dataset *ls_skip(ls_dataset *d, int64_t n);       /* -1: all */
 

@@ -108,10 +108,9 @@ static ls_status next_of_repeat(rd_it *it, rd_element **out)
     const rd_node *node = it->node;
     while (node->a < 0 || it->turn < node->a) {
         ls_status st = rd_it_next(it->in[0], out);
-        if (st != LS_END) {
-            it->some = true;
+        it->some |= st == LS_OK;
+        if (st != LS_END)
             return st;
-        }
         if (node->a < 0 && !it->some)
             return LS_END; /* nothing, for ever */
         it->some = false;
