@@ -58,7 +58,9 @@ static ls_status name_keys(ls_status st, const ls__string *example)
     ls__entry entry;
     ls__example_open(&e, example->data, example->length);
     while (ls__example_next(&e, &entry)) {
-        if (used + entry.key_length + sizeof ", ..." > sizeof keys) {
+        /* what comes in front of it, the key, and what may come behind it */
+        if (entry.key_length > sizeof keys ||
+            used + strlen(", ") + entry.key_length + sizeof ", ..." > sizeof keys) {
             used += (size_t)sprintf(keys + used, used ? ", ..." : "...");
             break;
         }

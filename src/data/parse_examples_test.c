@@ -238,6 +238,27 @@ static void missing_features(void **state)
     }
 }
 
+/* Two keys that fill what there is room for, to the last character, and a third. */
+static void keys_of_any_length_are_named(void **state)
+{
+    (void)state;
+    for (int first = 1; first < 140; first++)
+        for (int second = 1; second < 140; second += first < 100 ? 7 : 1)
+            LS_FRAME {
+                char key[2][140] = { "" };
+                ls_feature f = { .key = "lable", .dtype = LS_I64 };
+                bytes features = { .n = 0 }, one = int_feature(1, (int64_t[]){ 1 });
+                memset(key[0], 'a', (size_t)first);
+                memset(key[1], 'b', (size_t)second);
+                put_entry(&features, key[0], &one);
+                put_entry(&features, key[1], &one);
+                put_entry(&features, "c", &one);
+                assert_null(ls_parse_examples(example_of(&features), 1, &f));
+                assert_true(strlen(ls_error_hint()) < 250);
+                says(LS_NOT_FOUND, "; .has_missing");
+            }
+}
+
 static void wrong_kinds_and_numbers(void **state)
 {
     (void)state;
@@ -446,6 +467,7 @@ int main(void)
         cmocka_unit_test_setup(nothing, clean),
         cmocka_unit_test_setup(the_last_entry_counts, clean),
         cmocka_unit_test_setup(missing_features, clean),
+        cmocka_unit_test_setup(keys_of_any_length_are_named, clean),
         cmocka_unit_test_setup(wrong_kinds_and_numbers, clean),
         cmocka_unit_test_setup(long_lists, clean),
         cmocka_unit_test_setup(damage, clean),
