@@ -32,9 +32,10 @@
  *     }
  *
  * Read on in this order: status.h (errors), tensor.h (tensors and frames),
- * ops.h (the operators), tape.h (gradients), variable.h, train.h, function.h
+ * ops.h (the operators), tape.h (gradients), variable.h, optimizer.h, function.h
  * (record a step once, replay it), strategy.h (run it on many replicas), data.h
- * (datasets), input.h (datasets for replicas), records.h, image.h, loss.h,
+ * (datasets), input.h (datasets for replicas), records.h, image.h, train.h (models,
+ * losses, metrics, fit, checkpoints, TensorBoard: it leads to a header for each),
  * random.h, device.h, value.h, collective.h (for threads of your own), extended.h
  * to build on strategies, and operator.h to add operators of your own.
  */

@@ -6,7 +6,7 @@
  * Hops that move a complete sum to those who do not keep it have nothing to change in shared memory,
  * where the sum is there once: those are for the verifier alone.
  */
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 #include <stdio.h>
 #include <string.h>
 

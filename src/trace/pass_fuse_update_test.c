@@ -4,7 +4,7 @@
  */
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 
 #include "ops/update.h"
 #include "ops/variable.h"

@@ -6,7 +6,7 @@
 #include <lockstep/function.h>
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 #include <lockstep/variable.h>
 
 #include "kernels/threads.h"

@@ -11,7 +11,7 @@
 #ifndef LS__TRAIN_OPTIMIZER_H
 #define LS__TRAIN_OPTIMIZER_H
 
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 #include <stdatomic.h>
 
 #include "ops/update.h"

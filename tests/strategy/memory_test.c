@@ -3,7 +3,7 @@
  * a device share its arena and packed weights, and fold their gradients (rule B), so a device
  * of r replicas has at most 2 log2(r) + 2 buffers for them.
  */
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 
 #include "strategy/step.h"
 #include "strategy/strategy_support.h"

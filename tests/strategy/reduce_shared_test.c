@@ -2,7 +2,7 @@
  * Sums that devices share: the same bits whoever computes them, whatever the floating-point state of
  * a thread, and whether they are folded, packed, stored or applied at once.
  */
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 
 #include "strategy/strategy_support.h"
 #include "tensor/value.h"

@@ -2,7 +2,7 @@
 #ifndef LS__TESTS_CASE_OPTIMIZER_H
 #define LS__TESTS_CASE_OPTIMIZER_H
 
-#include <lockstep/train.h>
+#include <lockstep/optimizer.h>
 
 #include "support/case.h"
 

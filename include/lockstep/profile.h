@@ -1,0 +1,56 @@
+/*
+ * profile.h: where the time of replicas goes.
+ *
+ * How to use it
+ *
+ *     double t[LS_PHASES];
+ *     ls_phase_seconds(s, 0, t);
+ *     printf("replica 0 waited %.1f s for input\n", t[LS_PHASE_INPUT]);
+ *
+ *     ls_profile_start(s);                       // record every phase of every step
+ *     ...steps...
+ *     ls_profile_write(s, "trace.json");         // for chrome://tracing and ui.perfetto.dev
+ *
+ * Phases are told apart in traced steps (ls_run). Seconds are counted at all times: a few looks at
+ * the clock a step.
+ */
+#ifndef LOCKSTEP_PROFILE_H
+#define LOCKSTEP_PROFILE_H
+
+#include <lockstep/strategy.h>
+
+LS_BEGIN_DECLS
+
+/* X(name, value, text). */
+#define LS_PHASE_LIST(X)                                                                           \
+    X(LS_PHASE_INPUT, 0, "input")       /* waiting for a distributed dataset's next element */     \
+    X(LS_PHASE_FORWARD, 1, "forward")   /* computing, up to the gradients */                       \
+    X(LS_PHASE_BACKWARD, 2, "backward") /* computing gradients */                                  \
+    X(LS_PHASE_REDUCE, 3, "reduce")     /* waiting for other replicas, adding up with them */      \
+    X(LS_PHASE_APPLY, 4, "apply")       /* updating; where reduce and apply are one pass, its time */  \
+    X(LS_PHASE_OTHER, 5, "other")       /* the rest of a run */
+#define LS_PHASES 6
+
+typedef enum ls_phase {
+#define LS__PHASE_ENUM(name, value, text) name = value,
+    LS_PHASE_LIST(LS__PHASE_ENUM)
+#undef LS__PHASE_ENUM
+} ls_phase;
+LS_API const char *ls_phase_name(ls_phase phase); /* "?" for none of them */
+
+/* Seconds that the replica has spent in each phase since the strategy was made. */
+LS_API ls_status ls_phase_seconds(const ls_strategy *s, int replica, double seconds[LS_PHASES]);
+
+/* Records phases from now on, until written; what was recorded before is dropped. At most
+ * LS_PROFILE_MOST phases are kept of each replica, the first ones; how many were left out is in the
+ * file. Between steps. */
+#define LS_PROFILE_MOST 1000000
+LS_API ls_status ls_profile_start(ls_strategy *s);
+
+/* Writes the record as JSON in Chrome's trace format, one row a replica; ends recording. LS_STATE when
+ * it was not started. */
+LS_API ls_status ls_profile_write(ls_strategy *s, const char *path);
+
+LS_END_DECLS
+
+#endif
