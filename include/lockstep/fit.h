@@ -21,8 +21,8 @@
  *
  * The loss of a step is the sum of its rows' losses divided by the global batch, so a short last
  * batch weighs less; losses and metrics that are shown are means over the rows there were. A step
- * whose loss is not finite does not happen: ls_fit fails with LS_INVALID, which says at which step
- * and in which operator it began, and the trainer is as before that step.
+ * whose loss is not finite does not happen: ls_fit fails with LS_NOT_FINITE, which says at which
+ * step and in which operator it began, and the trainer is as before that step.
  */
 #ifndef LOCKSTEP_FIT_H
 #define LOCKSTEP_FIT_H
@@ -96,7 +96,7 @@ typedef struct ls_progress {
     int64_t samples;     /* rows so far, resumed ones included */
 } ls_progress;
 
-/* What is called when; any may be NULL. LS_END from `step` or `epoch` ends training there, cleanly;
+/* What is called when; any may be NULL. LS_END from any but `end` stops training there, cleanly;
  * other codes fail it (record why with an error of yours, or none). Callbacks are called in order, on
  * the thread that called ls_fit, in cross-replica context. What `save` gives (a dict of tensors, or
  * NULL for none) is in every checkpoint, and `load` gets it on resuming. */
@@ -191,10 +191,14 @@ LS_API ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, vo
 
 /* ---- saving ------------------------------------------------------------------------------------- */
 
-/* A checkpoint of all that training needs to go on: to `path`, or of step N in a directory as
- * ls_checkpoints does. Between steps: from a callback, or outside. */
+/* A checkpoint of all that training needs to go on, to the file `path`. Between steps: from a
+ * callback, or outside. What callbacks save goes with it. */
 LS_API ls_status ls_trainer_save(ls_trainer *t, const char *path, int n_callbacks,
                                  ls_callback *const *callbacks);
+
+/* SHA-256 of all that such a checkpoint holds (checkpoint.h: digests). */
+LS_API ls_status ls_trainer_digest(ls_trainer *t, int n_callbacks, ls_callback *const *callbacks,
+                                   char out[LS_DIGEST_MAX]);
 
 /* From a file, or the newest good one of a directory (a damaged one is a warning). Of another model
  * or another number of replicas: LS_INVALID that names both. The next ls_fit continues with the exact

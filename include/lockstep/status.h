@@ -46,6 +46,7 @@ LS_BEGIN_DECLS
     X(LS_CORRUPT, 7, CALL, "damaged data")                               \
     X(LS_UNSUPPORTED, 8, CALL, "not available here")                     \
     X(LS_CANCELLED, 9, CALL, "another replica failed first")             \
+    X(LS_NOT_FINITE, 11, CALL, "a value is not finite")                  \
     X(LS_NO_MEMORY, 10, PROCESS, "out of memory")                        \
     X(LS_PEER, 20, GENERATION, "a peer left")                            \
     X(LS_TIMEOUT, 21, GENERATION, "a peer did not answer in time")       \

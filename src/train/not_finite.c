@@ -1,0 +1,56 @@
+/*
+ * Where a NaN began. The step that noticed it did not happen, so all is as before it, and the same
+ * batch gives the same numbers: it is run again with every operator watched, and the first that makes
+ * a number that is not finite from numbers that are is the answer. If a variable holds one
+ * already, it came in with the update of the step before, whose loss was still finite.
+ */
+#include <lockstep/ops.h>
+#include <lockstep/tape.h>
+#include <stdio.h>
+
+#include "base/status.h"
+#include "train/trainer.h"
+
+#define ADVICE "a lower rate, or .clip_global_norm, often helps"
+
+/* The first variable with a number that is not finite; NULL: none has. */
+static const char *variable_not_finite(const ls_trainer *t)
+{
+    const char *name = NULL;
+    for (int i = 0; i < ls_model_count(t->model) && !name; i++)
+        LS_FRAME {
+            ls_variable *v = ls_model_variables(t->model)[i];
+            ls_tensor *value = ls_read(ls_variable_component(v, 0));
+            if (value && ls_dtype_is_float(ls_dtype_of(value)) &&
+                ls_to_int(ls_all(ls_isfinite(value), LS_ALL_AXES, false)) == 0)
+                name = ls_variable_name(v);
+        }
+    return name;
+}
+
+ls_status ls__explain_not_finite(ls_trainer *t, ls_value *batch, int64_t step)
+{
+    ls_error(); /* that it is so is known; now why */
+    const char *name = variable_not_finite(t);
+    if (ls_error())
+        name = NULL;
+    if (name)
+        return ls__hint(
+            ls__fail(LS_NOT_FINITE,
+                     "step %lld: the loss is not finite: variable '%s' is not since the "
+                     "update of step %lld",
+                     (long long)step, name, (long long)step - 1),
+            ADVICE);
+    ls_numerics before = ls_check_numerics(LS_NUMERICS_NAN_AND_INF);
+    ls_function *watched =
+        ls_trace_with(LS_TRACE(.name = "train", .off = "all"), ls__train_step, t);
+    LS_FRAME
+        ls_run(t->strategy, watched, batch);
+    ls_function_free(watched);
+    ls_check_numerics(before);
+    char why[400];
+    snprintf(why, sizeof why, "%s", ls_error() ? ls_error_text() : "no operator by itself");
+    return ls__hint(ls__fail(LS_NOT_FINITE, "step %lld: the loss is not finite; it began here: %s",
+                             (long long)step, why),
+                    ADVICE);
+}

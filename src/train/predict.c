@@ -1,0 +1,63 @@
+/*
+ * ls_predict: what the model makes of every element of a dataset, in the order of the data: replicas
+ * share each batch, and their outputs are put together again.
+ */
+#include <lockstep/input.h>
+
+#include "base/status.h"
+#include "train/trainer.h"
+
+/* The batch as one: what the program gave, before replicas shared it. */
+static ls_value *whole(ls_strategy *s, ls_value *batch)
+{
+    if (ls_kind_of(batch) == LS_LEAF)
+        return ls_leaf(ls_gather_replicas(s, batch, 0));
+    ls_value *parts[16];
+    int n = ls_length(batch) < 16 ? ls_length(batch) : 16;
+    for (int i = 0; i < n; i++)
+        parts[i] = ls_leaf(ls_gather_replicas(s, ls_child(batch, i), 0));
+    return ls_list(n, parts);
+}
+
+static ls_status predict_one(ls_trainer *t, ls_iterator *it, ls_predicted fn, void *user)
+{
+    ls_value *batch = NULL;
+    ls_status st = ls_next(it, &batch);
+    if (st)
+        return st;
+    ls_value *parts = ls_run(t->strategy, t->ask, batch);
+    ls_tensor *outputs = ls_gather_replicas(t->strategy, parts, 0);
+    ls_value *all = outputs ? whole(t->strategy, batch) : NULL;
+    if (!all)
+        return ls_error_pending();
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    st = fn(outputs, all, user);
+    if (st && !ls_error_pending())
+        ls__fail(st, "it returned %s", ls_status_name(st));
+    return ls__error_scope_close(&scope, st, "ls_predict: the callback");
+}
+
+ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, void *user)
+{
+    ls_status st = ls__check_trainer("ls_predict", t);
+    if (!st && !data)
+        st = ls_error_pending() ? ls_error_pending()
+                                : ls__fail(LS_INVALID, "ls_predict: the data is NULL");
+    if (!st && !fn)
+        st = ls__fail(LS_INVALID, "ls_predict: the callback is NULL");
+    if (st)
+        return st;
+    int64_t steps = ls_steps(t->strategy);
+    LS_FRAME {
+        ls_iterator *it = ls_iterate(ls_distribute(t->strategy, data));
+        st = it ? LS_OK : ls_error_pending();
+        while (!st)
+            LS_FRAME
+                st = predict_one(t, it, fn, user);
+        ls_iterator_free(it);
+    }
+    if (t->strategy != ls_default_strategy())
+        ls_set_steps(t->strategy, steps);
+    return st == LS_END ? LS_OK : st;
+}

@@ -1,0 +1,267 @@
+/*
+ * Checkpoints of a trainer: the variables of its model and metrics, the optimizer, and beside them
+ * (`extra`) where the run stands, the input's position, the last figures, and what callbacks save:
+ *
+ *     at             i64[7]  ls__at, and whether an epoch is being counted
+ *     values         f64[n]  of ls_trainer_names
+ *     input          u8[n]   ls_position
+ *     callback/NAME/KEY      of each callback's `save`
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "tensor/tensor.h"
+#include "train/trainer.h"
+
+enum { AT_NUMBERS = 7, MOST_EXTRA = 256, LONGEST_KEY = 256 };
+
+/* ---- what is saved -------------------------------------------------------------------------------- */
+
+typedef struct entries {
+    int count;
+    const char *keys[MOST_EXTRA];
+    ls_value *values[MOST_EXTRA];
+} entries;
+
+static ls_status add(entries *e, const char *key, ls_tensor *value)
+{
+    if (!value)
+        return ls_error_pending();
+    if (e->count == MOST_EXTRA)
+        return ls__fail(LS_INVALID, "callbacks save more than %d tensors", MOST_EXTRA);
+    e->keys[e->count] = key;
+    e->values[e->count++] = ls_leaf(value);
+    return LS_OK;
+}
+
+/* "callback/NAME/KEY", in memory of the innermost frame. */
+static const char *callback_key(const ls_callback *c, const char *key)
+{
+    char text[LONGEST_KEY];
+    int n = snprintf(text, sizeof text, "callback/%s/%s", c->name, key);
+    if (n < 0 || n >= LONGEST_KEY) {
+        ls__fail(LS_INVALID, "callback '%s' saves a name of more than %d bytes", c->name,
+                 LONGEST_KEY);
+        return NULL;
+    }
+    char *copy = ls__frame_alloc((size_t)n + 1);
+    return copy ? memcpy(copy, text, (size_t)n + 1) : NULL;
+}
+
+static ls_status add_callback(entries *e, const ls_callback *c)
+{
+    ls_value *saved = c->save ? c->save(c->user) : NULL;
+    if (!saved)
+        return ls_error_pending();
+    if (ls_kind_of(saved) != LS_DICT)
+        return ls__fail(LS_INVALID, "callback '%s': what it saves is no dict", c->name);
+    ls_status st = LS_OK;
+    for (int i = 0; i < ls_length(saved) && !st; i++) {
+        const char *key = callback_key(c, ls_key(saved, i));
+        st = key ? add(e, key, ls_item(saved, i)) : ls_error_pending();
+    }
+    return st;
+}
+
+static ls_tensor *at_numbers(const ls_trainer *t)
+{
+    const ls__at *at = &t->at;
+    return ls_from(LS_I64, LS_DIMS(AT_NUMBERS),
+                   (int64_t[]){ at->step, at->epoch, at->epoch_step, at->epoch_steps, at->samples,
+                                at->ended, t->counting });
+}
+
+static ls_value *extra_of(ls_trainer *t, const ls__audience *audience)
+{
+    entries *e = ls__frame_alloc(sizeof *e);
+    if (!e)
+        return NULL;
+    e->count = 0;
+    ls_status st = add(e, "at", at_numbers(t));
+    if (!st)
+        st = add(e, "values", ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values));
+    ls_tensor *position = t->input ? ls_position(t->input) : t->position;
+    if (!st && (position || ls_error_pending()))
+        st = add(e, "input", position);
+    for (int i = 0; i < audience->count && !st; i++)
+        st = add_callback(e, audience->callbacks[i]);
+    return st ? NULL : ls_dict(e->count, e->keys, e->values);
+}
+
+static ls_variable *const *variables_of(const ls_trainer *t, int *count)
+{
+    int n = ls_model_count(t->model);
+    *count = n + 2 * t->n_metrics;
+    ls_variable **all = ls__frame_alloc((size_t)*count * sizeof(ls_variable *));
+    if (!all)
+        return NULL;
+    memcpy(all, ls_model_variables(t->model), (size_t)n * sizeof *all);
+    for (int i = 0; i < t->n_metrics; i++)
+        memcpy(all + n + 2 * i, ls_metric_variables(t->metrics[i]), 2 * sizeof *all);
+    return all;
+}
+
+static ls_status describe(ls_trainer *t, ls_checkpoint *c)
+{
+    *c = (ls_checkpoint){ .size = sizeof *c,
+                          .strategy = t->strategy,
+                          .n_optimizers = 1,
+                          .optimizers = &t->optimizer,
+                          .model = ls_model_name(t->model),
+                          .seed = t->seed,
+                          .command = t->command };
+    c->variables = variables_of(t, &c->n_variables);
+    return c->variables ? LS_OK : ls_error_pending();
+}
+
+ls_status ls__trainer_checkpoint(ls_trainer *t, const ls__audience *audience, ls_checkpoint *out)
+{
+    ls_status st = describe(t, out);
+    if (st)
+        return st;
+    out->extra = extra_of(t, audience);
+    return out->extra ? LS_OK : ls_error_pending();
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------ */
+
+ls_status ls__trainer_save(ls_trainer *t, const char *path, int keep, const ls__audience *audience)
+{
+    ls_status st;
+    LS_FRAME {
+        ls_checkpoint c;
+        st = ls__trainer_checkpoint(t, audience, &c);
+        if (!st)
+            st = keep < 0 ? ls_checkpoint_save(path, &c)
+                          : ls_checkpoint_save_step(path, &c, t->at.step, keep);
+    }
+    return st;
+}
+
+static ls_status check(const char *who, const ls_trainer *t, const char *path, int n,
+                       ls_callback *const *callbacks)
+{
+    ls_status st = ls__check_trainer(who, t);
+    if (!st && !path)
+        st = ls__fail(LS_INVALID, "%s: the path is NULL", who);
+    return st ? st : ls__check_callbacks(who, n, callbacks);
+}
+
+ls_status ls_trainer_save(ls_trainer *t, const char *path, int n_callbacks,
+                          ls_callback *const *callbacks)
+{
+    ls_status st = check("ls_trainer_save", t, path, n_callbacks, callbacks);
+    return st ? st : ls__trainer_save(t, path, -1, &(ls__audience){ n_callbacks, callbacks });
+}
+
+ls_status ls_trainer_digest(ls_trainer *t, int n_callbacks, ls_callback *const *callbacks,
+                            char out[LS_DIGEST_MAX])
+{
+    ls_status st = check("ls_trainer_digest", t, "", n_callbacks, callbacks);
+    if (!st)
+        LS_FRAME {
+            ls_checkpoint c;
+            st = ls__trainer_checkpoint(t, &(ls__audience){ n_callbacks, callbacks }, &c);
+            if (!st)
+                st = ls_state_digest(&c, out);
+        }
+    return st;
+}
+
+/* ---- resuming ------------------------------------------------------------------------------------------ */
+
+/* The entry of that name, if it is a tensor of this kind and size (-1: any); NULL: there is none. */
+static ls_tensor *find(ls_value *extra, const char *key, ls_dtype dtype, int64_t count)
+{
+    for (int i = 0; extra && i < ls_length(extra); i++) {
+        ls_tensor *found = strcmp(ls_key(extra, i), key) == 0 ? ls_item(extra, i) : NULL;
+        if (found && ls_dtype_of(found) == dtype && (count < 0 || ls_count(found) == count))
+            return found;
+    }
+    return NULL;
+}
+
+static ls_status load_callback(ls_value *extra, const ls_callback *c)
+{
+    char prefix[LONGEST_KEY];
+    size_t n = (size_t)snprintf(prefix, sizeof prefix, "callback/%s/", c->name ? c->name : "");
+    if (!c->load || !c->name || n >= sizeof prefix)
+        return LS_OK;
+    entries *e = ls__frame_alloc(sizeof *e);
+    if (!e)
+        return ls_error_pending();
+    e->count = 0;
+    for (int i = 0; i < ls_length(extra); i++)
+        if (strncmp(ls_key(extra, i), prefix, n) == 0 &&
+            add(e, ls_key(extra, i) + n, ls_item(extra, i)))
+            return ls_error_pending();
+    return e->count ? c->load(ls_dict(e->count, e->keys, e->values), c->user) : LS_OK;
+}
+
+static void take_at(ls_trainer *t, const int64_t *n)
+{
+    t->at = (ls__at){ n[0], n[1], n[2], n[3], n[4], n[5] };
+    t->counting = n[6];
+}
+
+static ls_status take_extra(ls_trainer *t, ls_value *extra, const char *path)
+{
+    ls_tensor *at = find(extra, "at", LS_I64, AT_NUMBERS);
+    ls_tensor *values = find(extra, "values", LS_F64, 2 * t->n_metrics);
+    ls_tensor *input = find(extra, "input", LS_U8, -1);
+    if (!at || !values)
+        return ls__hint(
+            ls__fail(LS_INVALID, "%s: no checkpoint of a trainer with these metrics", path),
+            "ls_checkpoint_restore takes any; ls_trainer_take_weights takes weights alone");
+    ls_tensor *kept = input ? ls_keep(input) : NULL;
+    if (input && !kept)
+        return ls_error_pending();
+    ls_copy_out(values, t->values, (size_t)(2 * t->n_metrics) * sizeof *t->values);
+    int64_t numbers[AT_NUMBERS];
+    ls_copy_out(at, numbers, sizeof numbers);
+    take_at(t, numbers);
+    if (t->position)
+        ls_drop(t->position);
+    t->position = kept;
+    t->must_fit = kept != NULL;
+    return ls_error_pending();
+}
+
+ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
+                            ls_callback *const *callbacks)
+{
+    ls_status st = check("ls_trainer_resume", t, path, n_callbacks, callbacks);
+    if (!st && t->fitting)
+        st = ls__fail(LS_STATE, "ls_trainer_resume: it is being fitted");
+    if (st)
+        return st;
+    LS_FRAME {
+        char file[4096];
+        ls_checkpoint c;
+        st = ls_checkpoint_newest(path, file, sizeof file);
+        if (!st)
+            st = describe(t, &c);
+        if (!st)
+            st = ls_checkpoint_restore(file, &c);
+        if (!st)
+            st = take_extra(t, c.extra, file);
+        for (int i = 0; i < n_callbacks && !st; i++)
+            st = load_callback(c.extra, callbacks[i]);
+    }
+    return st;
+}
+
+ls_status ls_trainer_take_weights(ls_trainer *t, const char *path)
+{
+    ls_status st = check("ls_trainer_take_weights", t, path, 0, NULL);
+    if (!st)
+        LS_FRAME {
+            ls_value *saved = ls_safetensors_read(path);
+            st = saved ? ls_variables_restore(ls_model_count(t->model),
+                                              ls_model_variables(t->model), saved)
+                       : ls_error_pending();
+        }
+    return st;
+}
