@@ -51,13 +51,46 @@ static void put_string(FILE *to, const char *text)
     putc('"', to);
 }
 
+/* In a list there are no keys: NULL. */
 static void put_key(json *j, const char *key)
 {
     if (j->any)
         putc(',', j->to);
     j->any = true;
+    if (!key)
+        return;
     put_string(j->to, key);
     putc(':', j->to);
+}
+
+static void go_in(json *j, const char *key, char open, char close)
+{
+    put_key(j, key);
+    putc(open, j->to);
+    j->close[j->depth++] = close;
+    j->any = false;
+}
+
+void json_list(json *j, const char *key)
+{
+    go_in(j, key, '[', ']');
+}
+
+void json_object(json *j, const char *key)
+{
+    go_in(j, key, '{', '}');
+}
+
+void json_end(json *j)
+{
+    putc(j->close[--j->depth], j->to);
+    j->any = true;
+}
+
+void json_bool(json *j, const char *key, bool value)
+{
+    put_key(j, key);
+    fputs(value ? "true" : "false", j->to);
 }
 
 json json_open(FILE *to)

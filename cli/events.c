@@ -1,0 +1,185 @@
+/* Events of a run as JSON lines. What a field means is CLI.md's; a number that is not finite is null. */
+#include "events.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where they go ------------------------------------------------------------------------------------ */
+
+bool events_open(const cli *c, int n, const char *const *directories, bool resumed, events *out,
+                 int *status)
+{
+    *out = (events){ .json = c->json };
+    if (c->json)
+        out->to[out->count++] = stdout;
+    for (int i = 0; i < n; i++) {
+        if (!directories[i] || (i > 0 && directories[0] && !strcmp(directories[0], directories[i])))
+            continue;
+        char path[4096];
+        snprintf(path, sizeof path, "%s/run.jsonl", directories[i]);
+        FILE *file = fopen(path, resumed ? "a" : "w");
+        if (!file) {
+            *status = cli_error(c, EXIT_USAGE, LS_IO, "name a directory that can be written",
+                                "cannot write '%s': %s", path, strerror(errno));
+            events_close(out);
+            return false;
+        }
+        out->to[out->count++] = file;
+    }
+    return true;
+}
+
+void events_close(events *e)
+{
+    for (int i = e->json; i < e->count; i++)
+        fclose(e->to[i]);
+    e->count = 0;
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------------- */
+
+/* The trainer's figures: "loss", "accuracy", "test_loss"...; those of tests only when there was one. */
+static void put_figures(json *j, const session *s)
+{
+    const char *name;
+    for (int i = 0; (name = ls_trainer_names(s->trainer, i)); i++) {
+        double value = ls_trainer_value(s->trainer, name);
+        if (strncmp(name, "test_", 5) != 0 || !isnan(value))
+            json_number(j, name, value);
+    }
+    if (s->text)
+        json_number(j, "bits_per_byte", session_bits(ls_trainer_value(s->trainer, "test_loss")));
+}
+
+static void put_replica_seconds(json *j, const session *s)
+{
+    json_list(j, "replica_seconds");
+    for (int r = 0; r < ls_num_replicas(s->strategy); r++) {
+        double seconds[LS_PHASES];
+        if (ls_phase_seconds(s->strategy, r, seconds))
+            break;
+        json_object(j, NULL);
+        for (int p = 0; p < LS_PHASES; p++)
+            json_number(j, ls_phase_name((ls_phase)p), seconds[p]);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+/* One line, made once and written everywhere. */
+typedef struct line {
+    char *text;
+    size_t bytes;
+    json j;
+} line;
+
+static bool open_line(const events *e, line *l, const char *event)
+{
+    FILE *memory = e->count > 0 ? open_memstream(&l->text, &l->bytes) : NULL;
+    if (!memory)
+        return false;
+    l->j = json_open(memory);
+    json_text(&l->j, "event", event);
+    return true;
+}
+
+static void close_line(const events *e, line *l)
+{
+    json_close(&l->j);
+    fclose(l->j.to);
+    for (int i = 0; i < e->count; i++) {
+        fwrite(l->text, 1, l->bytes, e->to[i]);
+        fflush(e->to[i]);
+    }
+    free(l->text);
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------- */
+
+static void put_devices(json *j, const session *s)
+{
+    const char *const *names;
+    int count = session_devices(s, &names);
+    json_list(j, "devices");
+    for (int i = 0; i < count; i++) {
+        const char *number = strrchr(names[i], ':');
+        char text[LS_DEVICE_NAME_MAX];
+        snprintf(text, sizeof text, "/%s%s", strstr(names[i], "GPU") ? "gpu" : "cpu",
+                 number ? number : "");
+        json_text(j, NULL, text);
+    }
+    json_end(j);
+}
+
+void events_start(events *e, const session *s, int64_t resumed_step)
+{
+    line l = { 0 };
+    if (!open_line(e, &l, "start"))
+        return;
+    json_text(&l.j, "model", s->model_name);
+    json_whole(&l.j, "parameters", ls_model_parameters(ls_trainer_model(s->trainer)));
+    json_whole(&l.j, "replicas", ls_num_replicas(s->strategy));
+    put_devices(&l.j, s);
+    json_whole(&l.j, "workers", 1);
+    json_whole(&l.j, "pipelines", 1);
+    json_whole(&l.j, "threads", s->threads);
+    json_whole(&l.j, "global_batch", s->global_batch);
+    json_text(&l.j, "profile", ls_math_profile());
+    json_bool(&l.j, "same_bits", ls_same_bits(s->strategy));
+    if (resumed_step > 0)
+        json_whole(&l.j, "resumed_step", resumed_step);
+    close_line(e, &l);
+}
+
+void events_step(events *e, int64_t step, double loss, double samples_per_second)
+{
+    line l = { 0 };
+    if (!open_line(e, &l, "step"))
+        return;
+    json_whole(&l.j, "step", step);
+    json_number(&l.j, "loss", loss);
+    json_number(&l.j, "samples_per_second", samples_per_second);
+    close_line(e, &l);
+}
+
+void events_epoch(events *e, const session *s, int64_t epoch, int64_t step)
+{
+    line l = { 0 };
+    if (!open_line(e, &l, "epoch"))
+        return;
+    json_whole(&l.j, "epoch", epoch);
+    json_whole(&l.j, "step", step);
+    put_figures(&l.j, s);
+    put_replica_seconds(&l.j, s);
+    close_line(e, &l);
+}
+
+void events_interrupted(events *e, int64_t step, const char *signal, const char *checkpoint)
+{
+    line l = { 0 };
+    if (!open_line(e, &l, "interrupted"))
+        return;
+    json_text(&l.j, "by", signal);
+    json_whole(&l.j, "steps", step);
+    if (checkpoint)
+        json_text(&l.j, "checkpoint", checkpoint);
+    close_line(e, &l);
+}
+
+void events_done(events *e, const session *s, const events_end *end)
+{
+    line l = { 0 };
+    if (!open_line(e, &l, "end"))
+        return;
+    json_whole(&l.j, "steps", end->steps);
+    put_figures(&l.j, s);
+    json_number(&l.j, "samples_per_second", end->samples_per_second);
+    json_number(&l.j, "seconds", end->seconds);
+    json_whole(&l.j, "peak_rss_bytes", end->peak_rss_bytes);
+    json_text(&l.j, "weights_sha256", end->weights);
+    json_text(&l.j, "state_sha256", end->state);
+    put_replica_seconds(&l.j, s);
+    close_line(e, &l);
+}

@@ -1,0 +1,38 @@
+/*
+ * The events of a run: JSON lines on stdout with --json, and in the file run.jsonl of the run's
+ * directories, from which `lockstep plot` draws. One function an event; all write the same line
+ * everywhere.
+ */
+#ifndef LOCKSTEP_CLI_EVENTS_H
+#define LOCKSTEP_CLI_EVENTS_H
+
+#include "session.h"
+
+enum { EVENTS_MOST_FILES = 2 };
+
+typedef struct events {
+    FILE *to[1 + EVENTS_MOST_FILES];
+    int count;
+    bool json; /* the first is stdout */
+} events;
+
+/* Appends to DIR/run.jsonl of each directory that is not NULL; of a run that is not resumed it begins
+ * anew. False: an error was told, *status says how it ends. */
+bool events_open(const cli *c, int n, const char *const *directories, bool resumed, events *out,
+                 int *status);
+void events_close(events *e);
+
+typedef struct events_end {
+    int64_t steps;
+    double samples_per_second, seconds;
+    int64_t peak_rss_bytes;
+    char weights[LS_DIGEST_MAX], state[LS_DIGEST_MAX];
+} events_end;
+
+void events_start(events *e, const session *s, int64_t resumed_step);
+void events_step(events *e, int64_t step, double loss, double samples_per_second);
+void events_epoch(events *e, const session *s, int64_t epoch, int64_t step);
+void events_interrupted(events *e, int64_t step, const char *signal, const char *checkpoint);
+void events_done(events *e, const session *s, const events_end *end);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * A session: what a command line asked for, made in the order in which bits depend on it: the seed,
+ * the strategy, the model's variables in its scope, the optimizer, the data.
+ */
+#include "session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the strategy --------------------------------------------------------------------------------- */
+
+/* So many CPU devices as this host serves well: no more than there are cores for. */
+static const char *default_devices(int64_t replicas, int64_t threads, char *out, size_t room)
+{
+    int64_t count = ls_cpu_cores() / threads;
+    count = count < 1 ? 1 : count < replicas ? count : replicas;
+    size_t used = 0;
+    out[0] = '\0';
+    for (int64_t i = 0; i < count && used < room - 16; i++)
+        used += (size_t)snprintf(out + used, room - used, "%s/cpu:%lld", i ? "," : "", (long long)i);
+    return out;
+}
+
+static int64_t named_devices(const char *list)
+{
+    int64_t n = 1;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static bool open_strategy(const session_request *r, session *s)
+{
+    char devices[16384];
+    int64_t replicas = r->replicas ? r->replicas : r->devices ? named_devices(r->devices) : 2;
+    if (ls_device_threads(s->threads))
+        return false;
+    s->strategy = ls_mirrored(LS_MIRRORED(
+            .devices = r->devices ? r->devices
+                                  : default_devices(replicas, s->threads, devices, sizeof devices),
+            .replicas = (int)replicas, .cross_device = r->cross_device));
+    return s->strategy;
+}
+
+int session_devices(const session *s, const char *const **names)
+{
+    int count = 0;
+    *names = ls_parameter_devices(s->strategy, &count);
+    return count;
+}
+
+/* ---- the optimizer ------------------------------------------------------------------------------------ */
+
+/* Steps of the whole run, for a rate that falls to its end; 0: not known. */
+static int64_t all_steps(const session_request *r, const session *s)
+{
+    int64_t epoch = s->data.train ? ls_cardinality(s->data.train) : LS_UNKNOWN;
+    int64_t all = epoch > 0 && r->epochs > 0 ? epoch * r->epochs : 0;
+    return r->steps > 0 && (all == 0 || r->steps < all) ? r->steps : all;
+}
+
+static ls_optimizer *make_optimizer(const session_request *r, const session *s)
+{
+    session_optimizer kind = r->optimizer;
+    if (kind == OPTIMIZER_OF_MODEL)
+        kind = s->text ? OPTIMIZER_ADAMW : OPTIMIZER_ADAM;
+    double rate = r->rate > 0 ? r->rate : 0.001;
+    int64_t steps = all_steps(r, s) - r->warmup;
+    const ls_schedule *schedule =
+        LS_SCHEDULE(.kind = r->cosine && steps > 0 ? LS_SCHEDULE_COSINE : LS_SCHEDULE_CONSTANT,
+                    .rate = rate, .steps = steps > 0 ? steps : 0, .warmup_steps = r->warmup);
+    /* Of options 0 stands for the default, and -1 for 0. */
+    double decay = isnan(r->weight_decay) ? 0 : r->weight_decay > 0 ? r->weight_decay : -1;
+    if (kind == OPTIMIZER_SGD || kind == OPTIMIZER_MOMENTUM)
+        return ls_sgd(LS_SGD(.rate = rate, .schedule = schedule, .weight_decay = decay,
+                             .clip_global_norm = r->clip,
+                             .momentum = kind == OPTIMIZER_MOMENTUM ? 0.9 : 0));
+    const ls_adam_options *options =
+        LS_ADAM(.rate = rate, .schedule = schedule, .weight_decay = decay,
+                .clip_global_norm = r->clip);
+    return kind == OPTIMIZER_ADAM ? ls_adam(options) : ls_adamw(options);
+}
+
+/* ---- the trainer --------------------------------------------------------------------------------------- */
+
+/* A model's words are bytes: it takes a row of integers and says which come next. */
+static bool is_text(const ls_model *m)
+{
+    return strncmp(ls_model_input(m), "i32[", 4) == 0 &&
+           strcmp(ls_model_input(m), ls_model_label(m)) == 0;
+}
+
+static bool open_trainer(const session_request *r, session *s, ls_model *m)
+{
+    ls_optimizer *optimizer = make_optimizer(r, s);
+    s->trainer = optimizer ? ls_trainer_new(LS_TRAINER(.strategy = s->strategy, .model = m,
+                                                       .optimizer = optimizer,
+                                                       .global_batch = s->global_batch,
+                                                       .seed = r->seed, .command = r->command))
+                           : NULL;
+    if (s->trainer)
+        return true;
+    ls_optimizer_free(optimizer);
+    ls_model_free(m);
+    return false;
+}
+
+static bool open_data(const cli *c, const session_request *r, const ls_model *m, session *s,
+                      int *status)
+{
+    const data_request wanted = { .spec = r->data,
+                                  .input = ls_model_input(m),
+                                  .label = ls_model_label(m),
+                                  .text = s->text,
+                                  .global_batch = s->global_batch,
+                                  .seed = r->seed };
+    return r->no_data || data_open(c, &wanted, &s->data, status);
+}
+
+static bool open_model(const cli *c, const session_request *r, session *s, int *status)
+{
+    ls_model *m = NULL;
+    ls_random_seed(r->seed);
+    LS_SCOPE (s->strategy)
+        m = model_file_open(c, r->model ? r->model : "cnn", &s->model, status);
+    if (!m)
+        return false;
+    s->model_name = ls_model_name(m);
+    s->text = is_text(m);
+    int64_t batch = r->batch ? r->batch : ls_model_batch(m);
+    s->global_batch = batch * ls_num_replicas(s->strategy);
+    if (!open_data(c, r, m, s, status)) {
+        ls_model_free(m);
+        return false;
+    }
+    if (open_trainer(r, s, m))
+        return true;
+    *status = cli_failed(c);
+    return false;
+}
+
+bool session_open(const cli *c, const session_request *r, session *out, int *status)
+{
+    *out = (session){ .threads = r->threads ? (int)r->threads : 1 };
+    bool opened = open_strategy(r, out);
+    if (!opened) { /* a wrong list of devices, most often */
+        cli_failed(c);
+        *status = EXIT_USAGE;
+    } else {
+        opened = open_model(c, r, out, status);
+    }
+    if (!opened)
+        session_close(out);
+    return opened;
+}
+
+void session_close(session *s)
+{
+    ls_trainer_free(s->trainer);
+    data_close(&s->data);
+    model_file_close(&s->model);
+    ls_strategy_free(s->strategy);
+    *s = (session){ 0 };
+}
+
+double session_bits(double loss)
+{
+    return loss / log(2);
+}
+
+/* ---- readers -------------------------------------------------------------------------------------------- */
+
+bool session_read_count(const char *text, void *to)
+{
+    return cli_whole(text, 1, INT64_MAX / 4096, to);
+}
+
+bool session_read_replicas(const char *text, void *to)
+{
+    return cli_whole(text, 1, 1024, to);
+}
+
+bool session_read_threads(const char *text, void *to)
+{
+    return cli_whole(text, 1, 1024, to);
+}
+
+bool session_read_optimizer(const char *text, void *to)
+{
+    static const char *const names[] = { [OPTIMIZER_SGD] = "sgd",
+                                         [OPTIMIZER_MOMENTUM] = "momentum",
+                                         [OPTIMIZER_ADAM] = "adam",
+                                         [OPTIMIZER_ADAMW] = "adamw" };
+    for (int i = OPTIMIZER_SGD; i <= OPTIMIZER_ADAMW; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *(session_optimizer *)to = (session_optimizer)i;
+            return true;
+        }
+    return false;
+}
+
+bool session_read_cross_device(const char *text, void *to)
+{
+    if (ls_cross_device_named(text, to) == LS_OK)
+        return true;
+    ls_error(); /* the table says what is expected */
+    return false;
+}
+
+bool session_read_rate(const char *text, void *to)
+{
+    return cli_number(text, 0, 1e30, to) && *(double *)to > 0;
+}
+
+bool session_read_share(const char *text, void *to)
+{
+    return cli_number(text, 0, 1e30, to);
+}
+
+bool session_read_seed(const char *text, void *to)
+{
+    return cli_whole(text, 0, INT64_MAX, to);
+}

@@ -1,0 +1,169 @@
+/*
+ * Watching a fit. Step events: the first, every 100th, the last (told by train.c when it is
+ * known to be the last). Invariant: nothing here changes what is trained.
+ */
+#include "train_watch.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "interrupt.h"
+
+enum { EVENT_EVERY = 100 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- shares of time ------------------------------------------------------------------------------------- */
+
+/* Seconds of all replicas together. */
+static void sum_phases(const ls_strategy *s, double *out)
+{
+    memset(out, 0, LS_PHASES * sizeof *out);
+    for (int r = 0; r < ls_num_replicas(s); r++) {
+        double seconds[LS_PHASES];
+        if (ls_phase_seconds(s, r, seconds))
+            return;
+        for (int p = 0; p < LS_PHASES; p++)
+            out[p] += seconds[p];
+    }
+}
+
+static void note_shares(const train_watch *w, bar_facts *f)
+{
+    double sums[LS_PHASES], all = 0;
+    sum_phases(w->session->strategy, sums);
+    for (int p = 0; p < LS_PHASES; p++)
+        all += sums[p] -= w->before[p];
+    f->input = all > 0 ? sums[LS_PHASE_INPUT] / all : -1;
+    f->reduce = all > 0 ? sums[LS_PHASE_REDUCE] / all : -1;
+}
+
+/* ---- the bar ---------------------------------------------------------------------------------------------- */
+
+/* Figures of training, or of the test under way; of a finished epoch both. */
+static int note_figures(const train_watch *w, bool tests, bar_figure *out)
+{
+    const char *name;
+    int n = 0;
+    for (int i = 0; n < BAR_FIGURES - 1 && (name = ls_trainer_names(w->session->trainer, i)); i++) {
+        bool of_test = strncmp(name, "test_", 5) == 0;
+        double value = ls_trainer_value(w->session->trainer, name);
+        if (strcmp(name, "loss") == 0 || (of_test && (!tests || isnan(value))))
+            continue;
+        out[n++] = (bar_figure){ name, value };
+    }
+    double loss = ls_trainer_value(w->session->trainer, "test_loss");
+    if (tests && w->session->text && !isnan(loss))
+        out[n++] = (bar_figure){ "bits_per_byte", session_bits(loss) };
+    return n;
+}
+
+static void show(train_watch *w, const ls_progress *p, void (*how)(bar *, const bar_facts *),
+                 bool testing, bool tests)
+{
+    if (!w->bar)
+        return;
+    bar_figure figures[BAR_FIGURES];
+    bar_facts f = { .epoch = p->epoch,
+                    .epochs = p->epochs,
+                    .step = testing ? p->test_step : p->epoch_step,
+                    .steps = testing ? p->test_steps : p->epoch_steps,
+                    .run_step = p->step,
+                    .run_steps = p->last_step,
+                    .samples = p->samples,
+                    .loss = p->step ? ls_trainer_value(p->trainer, "loss") : NAN,
+                    .figures = figures };
+    f.n_figures = note_figures(w, tests, figures);
+    note_shares(w, &f);
+    how(w->bar, &f);
+}
+
+/* ---- the callback ------------------------------------------------------------------------------------------ */
+
+static ls_status at_begin(const ls_progress *p, void *user)
+{
+    train_watch *w = user;
+    w->began = w->step_began = now();
+    w->step = p->step;
+    sum_phases(w->session->strategy, w->before);
+    throughput_start(&w->speed);
+    show(w, p, bar_show, false, false);
+    return LS_OK;
+}
+
+static void tell_step(train_watch *w, double time)
+{
+    double rate = time > w->step_began ? (double)w->step_samples / (time - w->step_began) : NAN;
+    events_step(w->events, w->step, w->loss, rate);
+    w->told = w->step;
+    w->step_began = time;
+    w->step_samples = 0;
+}
+
+/* LS_END: somebody wants it to stop. */
+static ls_status look_for_end(train_watch *w)
+{
+    w->signal = interrupt_came();
+    w->late = w->deadline > 0 && now() - w->began > w->deadline;
+    return w->signal || w->late ? LS_END : LS_OK;
+}
+
+static ls_status after_step(const ls_progress *p, void *user)
+{
+    train_watch *w = user;
+    double time = now();
+    w->step = p->step;
+    w->loss = p->loss;
+    w->step_samples += p->rows;
+    throughput_step(&w->speed, time, p->rows);
+    if (p->step == 1 || p->step % EVENT_EVERY == 0 || p->step == p->last_step)
+        tell_step(w, time);
+    show(w, p, bar_show, false, false);
+    return look_for_end(w);
+}
+
+static ls_status after_test_step(const ls_progress *p, void *user)
+{
+    train_watch *w = user;
+    throughput_pause(&w->speed);
+    show(w, p, bar_test, true, true);
+    return look_for_end(w);
+}
+
+static ls_status after_epoch(const ls_progress *p, void *user)
+{
+    train_watch *w = user;
+    throughput_pause(&w->speed);
+    w->step_began = now();
+    w->step_samples = 0;
+    events_epoch(w->events, w->session, p->epoch, p->step);
+    show(w, p, bar_epoch, false, true);
+    return look_for_end(w);
+}
+
+static ls_status at_end(const ls_progress *p, void *user)
+{
+    train_watch *w = user;
+    if (w->told != p->step && p->step > 0 && w->step_samples > 0)
+        tell_step(w, now());
+    return LS_OK;
+}
+
+void train_watch_open(train_watch *w, const session *s, events *e, bar *b, double deadline)
+{
+    *w = (train_watch){ .session = s, .events = e, .bar = b, .deadline = deadline, .loss = NAN };
+    w->callback = (ls_callback){ .size = sizeof w->callback,
+                                 .user = w,
+                                 .name = "watch",
+                                 .begin = at_begin,
+                                 .step = after_step,
+                                 .test_step = after_test_step,
+                                 .epoch = after_epoch,
+                                 .end = at_end };
+}

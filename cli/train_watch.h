@@ -1,0 +1,32 @@
+/*
+ * What a person and a script see of training, and how a signal ends it: a callback of ls_fit that
+ * moves the bar, writes events and looks for interrupts.
+ */
+#ifndef LOCKSTEP_CLI_TRAIN_WATCH_H
+#define LOCKSTEP_CLI_TRAIN_WATCH_H
+
+#include "bar.h"
+#include "events.h"
+#include "throughput.h"
+
+typedef struct train_watch {
+    ls_callback callback;
+    const session *session;
+    events *events;
+    bar *bar; /* NULL: none */
+    throughput speed;
+    double began;      /* the fit */
+    double deadline;   /* seconds since then; 0: none */
+    double step_began; /* the first step since the last step event */
+    int64_t step_samples;
+    double before[LS_PHASES]; /* seconds of the replicas at the beginning */
+    int64_t step; /* the last one done */
+    int64_t told; /* the last one with an event */
+    double loss;
+    const char *signal; /* that ended it; NULL */
+    bool late;          /* the deadline ended it */
+} train_watch;
+
+void train_watch_open(train_watch *w, const session *s, events *e, bar *b, double deadline);
+
+#endif
