@@ -65,7 +65,8 @@ typedef struct cli_option {
     const char *expected; /* "a whole number from 1 to 1024", for the error */
     bool (*read)(const char *text, void *to); /* false: text is not what is expected */
     size_t at;                                /* of what `read` writes, in the request */
-    const char *values; /* for completions: words ("sgd adam"), "FILE", "DIR"; NULL: none */
+    const char *values; /* for completions: words ("sgd adam"), FILE or DIR among them for names
+                         * of files or directories; NULL: none */
     const char *group;  /* begins a group of options with this heading; NULL: as before */
 } cli_option;
 
