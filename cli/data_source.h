@@ -1,0 +1,33 @@
+/*
+ * Between data.c and the sources it knows: each makes both datasets, or says why not.
+ */
+#ifndef LOCKSTEP_CLI_DATA_SOURCE_H
+#define LOCKSTEP_CLI_DATA_SOURCE_H
+
+#include "data.h"
+#include "process.h"
+#include "sample.h"
+
+/* What maps use while they run. */
+typedef struct data_held {
+    sample x, y;    /* what the model takes */
+    char *spec;     /* a copy: names of files lie in it */
+    cli_bytes text; /* a text, of which training sees the first `shown` bytes */
+    size_t shown;
+    int64_t windows; /* of it that an epoch takes */
+} data_held;
+
+/* They fill `train`, `test` and the counts, in the innermost frame; EXIT_DONE, or the exit
+ * status. */
+int data_open_arrays(const cli *c, const data_request *r, data_sets *out); /* .npz */
+int data_open_fashion(const cli *c, const data_request *r, data_sets *out);
+int data_open_text(const cli *c, const data_request *r, data_sets *out); /* NULL: the Bible */
+
+/* An error that the library left pending, without the name of the function it was found in. Files are
+ * at fault: exit status 2 (1 when there was no memory). */
+int data_failed(const cli *c);
+
+/* EXIT_DONE; or the file has too little for one batch. */
+int data_enough(const cli *c, const data_request *r, const char *name, int64_t train, int64_t test);
+
+#endif
