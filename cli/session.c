@@ -84,13 +84,6 @@ static ls_optimizer *make_optimizer(const session_request *r, const session *s)
 
 /* ---- the trainer --------------------------------------------------------------------------------------- */
 
-/* A model's words are bytes: it takes a row of integers and says which come next. */
-static bool is_text(const ls_model *m)
-{
-    return strncmp(ls_model_input(m), "i32[", 4) == 0 &&
-           strcmp(ls_model_input(m), ls_model_label(m)) == 0;
-}
-
 static bool open_trainer(const session_request *r, session *s, ls_model *m)
 {
     ls_optimizer *optimizer = make_optimizer(r, s);
@@ -127,7 +120,7 @@ static bool open_model(const cli *c, const session_request *r, session *s, int *
     if (!m)
         return false;
     s->model_name = ls_model_name(m);
-    s->text = is_text(m);
+    s->text = data_is_text(ls_model_input(m), ls_model_label(m));
     int64_t batch = r->batch ? r->batch : ls_model_batch(m);
     s->global_batch = batch * ls_num_replicas(s->strategy);
     if (!open_data(c, r, m, s, status)) {
@@ -162,6 +155,21 @@ void session_close(session *s)
     model_file_close(&s->model);
     ls_strategy_free(s->strategy);
     *s = (session){ 0 };
+}
+
+const char *session_command(char *out, size_t room)
+{
+    FILE *from = fopen("/proc/self/cmdline", "rb");
+    size_t n = from ? fread(out, 1, room - 1, from) : 0;
+    if (from)
+        fclose(from);
+    while (n > 0 && out[n - 1] == '\0')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (out[i] == '\0')
+            out[i] = ' ';
+    out[n] = '\0';
+    return out;
 }
 
 double session_bits(double loss)

@@ -56,6 +56,9 @@ void session_close(session *s);
 /* "/cpu:0" ... of the strategy, without repeats. */
 int session_devices(const session *s, const char *const **names);
 
+/* This process's command line, for the record of a checkpoint; in `out`. */
+const char *session_command(char *out, size_t room);
+
 /* bits a byte of a loss in nats, of a language model. */
 double session_bits(double loss);
 

@@ -142,6 +142,8 @@ static ls_status after_epoch(const ls_progress *p, void *user)
     throughput_pause(&w->speed);
     w->step_began = now();
     w->step_samples = 0;
+    if (!isnan(ls_trainer_value(p->trainer, "test_loss")))
+        w->tested = p->step;
     events_epoch(w->events, w->session, p->epoch, p->step);
     show(w, p, bar_epoch, false, true);
     return look_for_end(w);
@@ -150,14 +152,15 @@ static ls_status after_epoch(const ls_progress *p, void *user)
 static ls_status at_end(const ls_progress *p, void *user)
 {
     train_watch *w = user;
+    w->seconds = now() - w->began;
     if (w->told != p->step && p->step > 0 && w->step_samples > 0)
         tell_step(w, now());
     return LS_OK;
 }
 
-void train_watch_open(train_watch *w, const session *s, events *e, bar *b, double deadline)
+void train_watch_open(train_watch *w, const session *s, events *e, double deadline)
 {
-    *w = (train_watch){ .session = s, .events = e, .bar = b, .deadline = deadline, .loss = NAN };
+    *w = (train_watch){ .session = s, .events = e, .deadline = deadline, .loss = NAN, .tested = -1 };
     w->callback = (ls_callback){ .size = sizeof w->callback,
                                  .user = w,
                                  .name = "watch",

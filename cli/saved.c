@@ -1,0 +1,54 @@
+/* Opens the model of a checkpoint. Only weights are taken: no optimizer, no position. */
+#include "saved.h"
+
+#include <math.h>
+#include <string.h>
+
+void saved_defaults(void *request)
+{
+    *(saved_request *)request = (saved_request){ .session = { .weight_decay = NAN, .seed = 1 } };
+}
+
+/* The record, if it is a checkpoint of ours: other safetensors files have none. */
+static bool look(const char *file, ls_checkpoint_record *out)
+{
+    *out = (ls_checkpoint_record){ .size = sizeof *out };
+    if (ls_checkpoint_look(file, out) == LS_OK)
+        return true;
+    ls_error();
+    return false;
+}
+
+/* Tests of many rows at once are faster; a text model's rows are long. */
+static int64_t batch_of(const char *model)
+{
+    return model && strcmp(model, "gpt") == 0 ? 0 : 256;
+}
+
+bool saved_open(const cli *c, saved_request *r, const char *path, session *out, int *status)
+{
+    char file[4096];
+    ls_checkpoint_record record;
+    *status = EXIT_USAGE;
+    if (ls_checkpoint_newest(path, file, sizeof file)) {
+        cli_failed(c);
+        return false;
+    }
+    if (look(file, &record) && !r->session.model)
+        r->session.model = record.model;
+    if (!r->session.model) {
+        cli_error(c, EXIT_USAGE, LS_INVALID, "add --model NAME",
+                  "'%s' does not say of which model it is", file);
+        return false;
+    }
+    if (!r->session.batch)
+        r->session.batch = batch_of(r->session.model);
+    if (!session_open(c, &r->session, out, status))
+        return false;
+    if (ls_trainer_take_weights(out->trainer, file) == LS_OK)
+        return true;
+    cli_failed(c);
+    *status = EXIT_USAGE;
+    session_close(out);
+    return false;
+}
