@@ -44,6 +44,10 @@ typedef struct ls__framing {
 
 extern const ls__framing ls__tfrecord_framing, ls__line_framing, ls__fixed_framing;
 
+/* What goes around a TFRecord: so many bytes before the data, so many behind. */
+enum { LS__TFRECORD_HEAD = 12, LS__TFRECORD_TAIL = 4 };
+void ls__tfrecord_frame(const void *data, size_t bytes, unsigned char *head, unsigned char *tail);
+
 /* Describes it; returns LS_CORRUPT. */
 ls_status ls__damaged(ls__damage *damage, uint64_t offset, bool rest, const char *format, ...)
     LS_PRINTF(4, 5);

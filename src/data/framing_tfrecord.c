@@ -12,7 +12,7 @@
 #include "data/crc32c.h"
 #include "data/framing.h"
 
-enum { HEAD = 12, TAIL = 4 };
+enum { HEAD = LS__TFRECORD_HEAD, TAIL = LS__TFRECORD_TAIL };
 
 static uint32_t u32_at(const unsigned char *at)
 {
@@ -22,6 +22,19 @@ static uint32_t u32_at(const unsigned char *at)
 static uint64_t u64_at(const unsigned char *at)
 {
     return u32_at(at) | (uint64_t)u32_at(at + 4) << 32;
+}
+
+static void put_number(unsigned char *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(value >> (8 * i));
+}
+
+void ls__tfrecord_frame(const void *data, size_t bytes, unsigned char *head, unsigned char *tail)
+{
+    put_number(head, bytes, 8);
+    put_number(head + 8, ls__crc32c_masked(ls__crc32c(0, head, 8)), 4);
+    put_number(tail, ls__crc32c_masked(ls__crc32c(0, data, bytes)), 4);
 }
 
 static bool sum_is_right(const unsigned char *data, size_t bytes, const unsigned char *sum)

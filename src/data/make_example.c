@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "data/example_wire.h"
+#include "data/wire_write.h"
 #include "tensor/convert.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
@@ -28,32 +29,16 @@ static ls__list_kind kind_of(ls_dtype dtype)
 
 /* ---- numbers and messages ----------------------------------------------------------------------- */
 
-static size_t size_varint(uint64_t value)
-{
-    size_t bytes = 1;
-    for (; value >= 0x80; value >>= 7)
-        bytes++;
-    return bytes;
-}
-
-static uint8_t *put_varint(uint8_t *to, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        *to++ = (uint8_t)(value | 0x80);
-    *to++ = (uint8_t)value;
-    return to;
-}
-
 /* A field below 16 of so many bytes, with its tag and length. */
 static size_t size_field(size_t bytes)
 {
-    return 1 + size_varint(bytes) + bytes;
+    return 1 + ls__varint_size(bytes) + bytes;
 }
 
 static uint8_t *put_head(uint8_t *to, uint32_t field, size_t bytes)
 {
     *to++ = (uint8_t)LS__WIRE_TAG(field, LS__WIRE_BYTES);
-    return put_varint(to, bytes);
+    return ls__varint_put(to, bytes);
 }
 
 static uint8_t *put_field(uint8_t *to, uint32_t field, const void *data, size_t bytes)
@@ -74,7 +59,7 @@ static size_t size_packed(const ls_tensor *t)
     if (kind_of(t->spec.dtype) == LS__FLOAT_LIST)
         return (size_t)count * sizeof(float);
     for (int64_t i = 0; i < count; i++)
-        bytes += size_varint((uint64_t)ls__load_int(t->spec.dtype, ls__data(t), i));
+        bytes += ls__varint_size((uint64_t)ls__load_int(t->spec.dtype, ls__data(t), i));
     return bytes;
 }
 
@@ -95,7 +80,7 @@ static size_t size_list(const ls_tensor *t)
 static uint8_t *put_number(uint8_t *to, const ls_tensor *t, int64_t i)
 {
     if (kind_of(t->spec.dtype) == LS__INT64_LIST)
-        return put_varint(to, (uint64_t)ls__load_int(t->spec.dtype, ls__data(t), i));
+        return ls__varint_put(to, (uint64_t)ls__load_int(t->spec.dtype, ls__data(t), i));
     float number = (float)ls__load_double(t->spec.dtype, ls__data(t), i);
     memcpy(to, &number, sizeof number);
     return to + sizeof number;

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "data/compression.h"
-#include "data/crc32c.h"
+#include "data/framing.h"
 #include "os/writer.h"
 
 struct ls_record_writer {
@@ -42,23 +42,15 @@ static ls_status check(const char *who, const ls_record_writer *w)
                               : ls__fail(LS_INVALID, "%s: the writer is NULL", who);
 }
 
-static void put_number(unsigned char *to, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(value >> (8 * i));
-}
-
 ls_status ls_record_write(ls_record_writer *w, const void *data, size_t bytes)
 {
-    unsigned char head[12], tail[4];
+    unsigned char head[LS__TFRECORD_HEAD], tail[LS__TFRECORD_TAIL];
     ls_status st = check("ls_record_write", w);
     if (!st && !data && bytes > 0)
         st = ls__fail(LS_INVALID, "ls_record_write: the data is NULL, and %zu bytes of it", bytes);
     if (st)
         return st;
-    put_number(head, bytes, 8);
-    put_number(head + 8, ls__crc32c_masked(ls__crc32c(0, head, 8)), 4);
-    put_number(tail, ls__crc32c_masked(ls__crc32c(0, data, bytes)), 4);
+    ls__tfrecord_frame(data, bytes, head, tail);
     st = ls__writer_put(w->file, head, sizeof head);
     if (!st && bytes > 0)
         st = ls__writer_put(w->file, data, bytes);

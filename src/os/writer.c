@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/directory.h"
+
 #ifdef LS_HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -241,19 +243,6 @@ void ls__writer_discard(ls__writer *w)
     free(w);
 }
 
-/* So that the new name outlives a power failure, where the file system can. */
-static void sync_directory(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    int file = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (file >= 0) {
-        (void)fsync(file);
-        close(file);
-    }
-    free(dir);
-}
-
 ls_status ls__writer_close(ls__writer *w)
 {
     flush(w, true);
@@ -266,7 +255,7 @@ ls_status ls__writer_close(ls__writer *w)
         ls__writer_discard(w);
         return st;
     }
-    sync_directory(w->path);
+    ls__sync_directory_of(w->path);
     close(w->file);
     w->file = -1; /* the name is given: nothing to remove */
     ls__writer_discard(w);

@@ -265,7 +265,7 @@ int64_t ls_function_traces(const ls_function *f)
     return f ? f->traces : 0;
 }
 
-static ls_status check_called(const char *who, const ls_function *f)
+ls_status ls__function_called(const char *who, const ls_function *f)
 {
     if (!f)
         return ls__fail(LS_INVALID, "%s: the function is NULL", who);
@@ -277,7 +277,7 @@ static ls_status check_called(const char *who, const ls_function *f)
 
 ls_status ls_function_look(const ls_function *f, ls_function_figures *out)
 {
-    ls_status st = check_called("ls_function_look", f);
+    ls_status st = ls__function_called("ls_function_look", f);
     if (st)
         return st;
     if (!out)
@@ -299,7 +299,7 @@ ls_status ls_function_look(const ls_function *f, ls_function_figures *out)
 
 const char *ls_function_dump(const ls_function *f, ls_dump_format format, bool compiled)
 {
-    if (check_called("ls_function_dump", f))
+    if (ls__function_called("ls_function_dump", f))
         return NULL;
     if (format != LS_DUMP_TEXT && format != LS_DUMP_DOT) {
         ls__hint(ls__fail(LS_INVALID, "ls_function_dump: format %d", (int)format),

@@ -36,6 +36,9 @@ void ls__function_leave(ls_function *f);
 /* Whether argument i can be one: strings and symbols of other steps cannot. */
 ls_status ls__function_takes(const ls_function *f, int i, const ls_tensor *t);
 
+/* LS_STATE when there is no program that was last called. */
+ls_status ls__function_called(const char *who, const ls_function *f);
+
 /* A program had to go to make room for these arguments: warns when that happens again and
  * again. */
 void ls__function_thrown(ls_function *f, const ls_value *arguments);

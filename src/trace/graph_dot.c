@@ -99,5 +99,5 @@ char *ls__graph_dot(const ls__graph *g)
     }
     ls__buffer_print(&b, "}\n");
     ls__numbers_free(&n);
-    return ls__buffer_end(&b, NULL);
+    return ls__buffer_end(&b, "graph", NULL);
 }

@@ -1,11 +1,8 @@
 /*
- * The growing buffer and the numbering behind graph_text.c, graph_dot.c and
- * graph_write.c. Invariant: a buffer's `used` never exceeds its `room`; once
- * `failed`, it stays as it is.
+ * The words and the numbering behind graph_text.c, graph_dot.c and graph_write.c.
  */
 #include "trace/graph_out.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,45 +12,6 @@
 
 /* Elements of a constant that are shown. */
 #define SHOWN 6
-
-static bool make_room(ls__buffer *b, size_t count)
-{
-    if (b->failed)
-        return false;
-    if (count <= b->room - b->used)
-        return true;
-    size_t room = b->room * 2 + count + 256;
-    char *at = room > count ? realloc(b->at, room) : NULL;
-    if (!at) {
-        b->failed = true;
-        return false;
-    }
-    b->at = at;
-    b->room = room;
-    return true;
-}
-
-void ls__buffer_add(ls__buffer *b, const void *bytes, size_t count)
-{
-    if (count == 0 || !make_room(b, count))
-        return;
-    memcpy(b->at + b->used, bytes, count);
-    b->used += count;
-}
-
-void ls__buffer_print(ls__buffer *b, const char *format, ...)
-{
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    if (length >= 0 && make_room(b, (size_t)length + 1)) {
-        vsnprintf(b->at + b->used, (size_t)length + 1, format, again);
-        b->used += (size_t)length;
-    }
-    va_end(again);
-    va_end(args);
-}
 
 void ls__buffer_name(ls__buffer *b, const char *name)
 {
@@ -133,22 +91,6 @@ void ls__buffer_attrs(ls__buffer *b, const ls__node *node)
             ls__buffer_print(b, " ");
         print_attr(b, a, node->attrs);
     }
-}
-
-char *ls__buffer_end(ls__buffer *b, size_t *size)
-{
-    char *at = NULL;
-    if (make_room(b, 1)) {
-        b->at[b->used] = '\0';
-        at = b->at;
-        if (size)
-            *size = b->used;
-    } else {
-        ls__fail_memory("graph", b->room);
-        free(b->at);
-    }
-    *b = (ls__buffer){ 0 };
-    return at;
 }
 
 /* ---- numbers ------------------------------------------------------------------- */

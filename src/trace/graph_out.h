@@ -1,21 +1,12 @@
 /*
- * What printing and storing a graph share: a buffer that grows, and the numbers
- * under which wires are shown and stored.
+ * What printing and storing a graph share: words, and the numbers under which wires are shown
+ * and stored.
  */
 #ifndef LS__TRACE_GRAPH_OUT_H
 #define LS__TRACE_GRAPH_OUT_H
 
+#include "base/buffer.h"
 #include "trace/graph.h"
-
-/* Grows as it is added to. Out of memory is noticed once, at the end. */
-typedef struct ls__buffer {
-    char *at;
-    size_t used, room;
-    bool failed;
-} ls__buffer;
-
-void ls__buffer_add(ls__buffer *b, const void *bytes, size_t count);
-void ls__buffer_print(ls__buffer *b, const char *format, ...) LS_PRINTF(2, 3);
 
 /* A name somebody else chose: quotes, backslashes and control characters are
  * escaped, so that it stays on its line and inside its quotes. */
@@ -27,10 +18,6 @@ void ls__buffer_f32(ls__buffer *b, float value);
 
 /* The attributes as "axis 1 keep 0", nothing for a row without any. */
 void ls__buffer_attrs(ls__buffer *b, const ls__node *node);
-
-/* The contents and a NUL, which is not counted; NULL (error recorded) when memory
- * ran out on the way. The buffer is empty afterwards. */
-char *ls__buffer_end(ls__buffer *b, size_t *size);
 
 /* Passes leave holes: wires nobody makes any more, constants nobody uses. These
  * numbers have none: inputs first, then constants that are used, then results in

@@ -116,5 +116,5 @@ char *ls__graph_text(const ls__graph *g)
     for (int i = 0; i < g->n_nodes; i++)
         print_node(&b, g, &n, g->nodes[i]);
     ls__numbers_free(&n);
-    return ls__buffer_end(&b, NULL);
+    return ls__buffer_end(&b, "graph", NULL);
 }

@@ -182,7 +182,7 @@ static ls_status finish(ls__buffer *b, void **bytes, size_t *size)
         put_u64(b, ls__graph_checksum(b->at, b->used));
     }
     size_t count;
-    char *at = ls__buffer_end(b, &count);
+    char *at = ls__buffer_end(b, "graph", &count);
     if (!at)
         return LS_NO_MEMORY;
     *bytes = at;
