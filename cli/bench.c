@@ -11,6 +11,7 @@ static const command *const commands[] = {
     &cli_bench_allreduce,
     &cli_bench_dispatch,
     &cli_bench_input,
+    &cli_bench_train,
 };
 
 static const command_table table = { .name = "lockstep bench",

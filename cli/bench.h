@@ -8,6 +8,7 @@ extern const command cli_bench;
 extern const command cli_bench_allreduce;
 extern const command cli_bench_dispatch;
 extern const command cli_bench_input;
+extern const command cli_bench_train;
 
 double bench_now(void); /* seconds since some moment */
 

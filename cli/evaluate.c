@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "saved.h"
+#include "training.h"
 
 static int print_figures(const cli *c, const session *s)
 {

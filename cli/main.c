@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "cli.h"
 #include "tables.h"
+#include "training.h"
 
 static int print_version(const cli *c, void *request, int n, char **positional)
 {
@@ -21,6 +22,10 @@ static const command version = { .name = "--version",
                                  .run = print_version };
 
 static const command *const commands[] = {
+    &cli_train,
+    &cli_evaluate,
+    &cli_predict,
+    &cli_sample,
     &cli_bench,
     &version,
     &cli_man,

@@ -8,6 +8,7 @@
 
 #include "predict_input.h"
 #include "saved.h"
+#include "training.h"
 
 typedef struct request {
     saved_request saved;

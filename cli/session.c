@@ -113,13 +113,14 @@ static bool open_data(const cli *c, const session_request *r, const ls_model *m,
 
 static bool open_model(const cli *c, const session_request *r, session *s, int *status)
 {
-    ls_model *m = NULL;
+    bool opened = false;
     ls_random_seed(r->seed);
     LS_SCOPE (s->strategy)
-        m = model_file_open(c, r->model ? r->model : "cnn", &s->model, status);
-    if (!m)
+        opened = model_file_open(c, r->model ? r->model : "cnn", &s->model, status);
+    if (!opened)
         return false;
-    s->model_name = ls_model_name(m);
+    ls_model *m = s->model.model;
+    s->model_name = s->model.name;
     s->text = data_is_text(ls_model_input(m), ls_model_label(m));
     int64_t batch = r->batch ? r->batch : ls_model_batch(m);
     s->global_batch = batch * ls_num_replicas(s->strategy);
@@ -152,7 +153,6 @@ void session_close(session *s)
 {
     ls_trainer_free(s->trainer);
     data_close(&s->data);
-    model_file_close(&s->model);
     ls_strategy_free(s->strategy);
     *s = (session){ 0 };
 }

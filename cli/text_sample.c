@@ -10,6 +10,7 @@
 
 #include "interrupt.h"
 #include "saved.h"
+#include "training.h"
 
 typedef struct request {
     saved_request saved;

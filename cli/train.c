@@ -14,6 +14,7 @@
 #include "interrupt.h"
 #include "plot.h"
 #include "train_watch.h"
+#include "training.h"
 
 typedef struct request {
     session_request session; /* the first, so that its options have the same offsets */

@@ -1,0 +1,397 @@
+/*
+ * ls_fit, ls_evaluate, ls_predict: what is done in which order, what figures are, and where it ends.
+ * Figures are compared with plain C over what ls_predict gives.
+ */
+#include "fit_test_support.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- who is called when ------------------------------------------------------------------------------ */
+
+typedef struct diary {
+    char text[4096];
+    int64_t stop_at, stop_in_test;
+    ls_status stop_with;
+} diary;
+
+static void note(diary *d, const char *format, ...)
+{
+    size_t used = strlen(d->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(d->text + used, sizeof d->text - used, format, arguments);
+    va_end(arguments);
+}
+
+static ls_status at_begin(const ls_progress *p, void *user)
+{
+    note(user, "begin %d/%d ", (int)p->step, (int)p->last_step);
+    return LS_OK;
+}
+
+static ls_status at_step(const ls_progress *p, void *user)
+{
+    diary *d = user;
+    note(d, "%d.%d/%d:%d ", (int)p->epoch, (int)p->epoch_step, (int)p->epoch_steps, (int)p->rows);
+    return p->step == d->stop_at ? d->stop_with : LS_OK;
+}
+
+static ls_status at_test_step(const ls_progress *p, void *user)
+{
+    diary *d = user;
+    note(d, "t%d/%d ", (int)p->test_step, (int)p->test_steps);
+    return p->test_step == d->stop_in_test ? LS_END : LS_OK;
+}
+
+static ls_status at_epoch(const ls_progress *p, void *user)
+{
+    note(user, "epoch %d/%d ", (int)p->epoch, (int)p->epochs);
+    return LS_OK;
+}
+
+static ls_status at_end(const ls_progress *p, void *user)
+{
+    note(user, "end %d samples %d", (int)p->step, (int)p->samples);
+    return LS_OK;
+}
+
+static ls_callback diary_callback(diary *d)
+{
+    return *LS_CALLBACK(.user = d, .name = "diary", .begin = at_begin, .step = at_step,
+                        .test_step = at_test_step, .epoch = at_epoch, .end = at_end);
+}
+
+static void callbacks_are_called_in_order(void **state)
+{
+    (void)state;
+    diary d = { "" };
+    ls_callback c = diary_callback(&d);
+    ls_strategy *s = replicas(2, 1);
+    ls_trainer *t = small_trainer(s, 0);
+    LS_FRAME
+        ls_fit(t, LS_FIT(.data = ls_batch(points(5), 2), .test = ls_batch(points(3), 2), .epochs = 2,
+                         .n_callbacks = 1, .callbacks = (ls_callback *[]){ &c }));
+    assert_clean();
+    assert_string_equal(d.text, "begin 0/6 1.1/3:2 1.2/3:2 1.3/3:1 t1/2 t2/2 epoch 1/2 "
+                                "2.1/3:2 2.2/3:2 2.3/3:1 t1/2 t2/2 epoch 2/2 end 6 samples 10");
+    ls_trainer_free(t);
+    ls_strategy_free(s);
+    assert_clean();
+}
+
+static void a_callback_can_end_it(void **state)
+{
+    (void)state;
+    diary d = { .stop_at = 2, .stop_with = LS_END };
+    ls_callback c = diary_callback(&d);
+    ls_trainer *t = small_trainer(NULL, 0);
+    const ls_fit_options *o = LS_FIT(.data = ls_batch(points(6), 2), .epochs = 2, .n_callbacks = 1,
+                                     .callbacks = (ls_callback *[]){ &c });
+    LS_FRAME {
+        assert_int_equal(ls_fit(t, o), LS_OK);
+        assert_string_equal(d.text, "begin 0/6 1.1/3:2 1.2/3:2 end 2 samples 4");
+        d.text[0] = '\0';
+        assert_int_equal(ls_fit(t, o), LS_OK); /* goes on where it was */
+        assert_string_equal(d.text, "begin 2/6 1.3/3:2 epoch 1/2 2.1/3:2 2.2/3:2 2.3/3:2 epoch 2/2 "
+                                    "end 6 samples 12");
+    }
+    ls_trainer_free(t);
+    assert_clean();
+}
+
+/* Until its test is done, an epoch is not over. */
+static void ended_within_a_test_it_goes_on_with_the_test(void **state)
+{
+    (void)state;
+    diary d = { .stop_in_test = 1 };
+    ls_callback c = diary_callback(&d);
+    ls_trainer *t = small_trainer(NULL, 0);
+    const ls_fit_options *o =
+        LS_FIT(.data = ls_batch(points(4), 2), .test = ls_batch(points(4), 2), .n_callbacks = 1,
+               .callbacks = (ls_callback *[]){ &c });
+    LS_FRAME {
+        assert_int_equal(ls_fit(t, o), LS_OK);
+        assert_string_equal(d.text, "begin 0/2 1.1/2:2 1.2/2:2 t1/2 end 2 samples 4");
+        assert_true(isnan(ls_trainer_value(t, "test_loss")));
+        d = (diary){ "" };
+        assert_int_equal(ls_fit(t, o), LS_OK);
+        assert_string_equal(d.text, "begin 2/2 t1/2 t2/2 epoch 1/1 end 2 samples 4");
+        assert_false(isnan(ls_trainer_value(t, "test_loss")));
+    }
+    ls_trainer_free(t);
+    assert_clean();
+}
+
+static void a_callback_that_fails_fails_it(void **state)
+{
+    (void)state;
+    diary d = { .stop_at = 1, .stop_with = LS_IO };
+    ls_callback c = diary_callback(&d);
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME
+        assert_int_equal(ls_fit(t, LS_FIT(.data = ls_batch(points(6), 2), .n_callbacks = 1,
+                                          .callbacks = (ls_callback *[]){ &c })),
+                         LS_IO);
+    assert_error(LS_IO, "diary: it returned LS_IO");
+    assert_string_equal(d.text, "begin 0/3 1.1/3:2 end 1 samples 2");
+    ls_trainer_free(t);
+}
+
+static void steps_end_it_earlier(void **state)
+{
+    (void)state;
+    diary d = { "" };
+    ls_callback c = diary_callback(&d);
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME {
+        const ls_fit_options *o = LS_FIT(.data = ls_batch(points(4), 2), .epochs = 9, .steps = 3,
+                                         .n_callbacks = 1, .callbacks = (ls_callback *[]){ &c });
+        assert_int_equal(ls_fit(t, o), LS_OK);
+        assert_string_equal(d.text, "begin 0/3 1.1/2:2 1.2/2:2 epoch 1/9 2.1/2:2 end 3 samples 6");
+        d.text[0] = '\0';
+        assert_int_equal(ls_fit(t, o), LS_OK); /* it is over */
+        assert_string_equal(d.text, "begin 3/3 end 3 samples 6");
+    }
+    ls_trainer_free(t);
+    assert_clean();
+}
+
+static ls_value *same(ls_value *element, void *user)
+{
+    (void)user;
+    return element;
+}
+
+static bool all(ls_value *element, void *user)
+{
+    (void)element, (void)user;
+    return true;
+}
+
+static void data_of_unknown_length(void **state)
+{
+    (void)state;
+    diary d = { "" };
+    ls_callback c = diary_callback(&d);
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME {
+        ls_dataset *data = ls_map(ls_filter(ls_batch(points(4), 2), all, NULL), LS_MAP(.fn = same));
+        assert_int_equal(ls_fit(t, LS_FIT(.data = data, .epochs = 2, .steps = 3, .n_callbacks = 1,
+                                          .callbacks = (ls_callback *[]){ &c })),
+                         LS_OK);
+    }
+    assert_string_equal(d.text, "begin 0/3 1.1/-2:2 1.2/-2:2 epoch 1/2 2.1/2:2 end 3 samples 6");
+    ls_trainer_free(t);
+    assert_clean();
+}
+
+/* ---- figures --------------------------------------------------------------------------------------------- */
+
+typedef struct counted {
+    double loss;
+    int hits, rows;
+} counted;
+
+static ls_status count(ls_tensor *outputs, ls_value *batch, void *user)
+{
+    counted *c = user;
+    const float *logits = ls_data(outputs);
+    const int32_t *labels = ls_data(ls_item(batch, 1));
+    for (int64_t i = 0; i < ls_dim(outputs, 0); i++, c->rows++) {
+        double sum = 0;
+        int best = 0;
+        for (int k = 0; k < 4; k++) {
+            sum += exp(logits[4 * i + k]);
+            best = logits[4 * i + k] > logits[4 * i + best] ? k : best;
+        }
+        c->loss += log(sum) - logits[4 * i + labels[i]];
+        c->hits += best == labels[i];
+    }
+    return LS_OK;
+}
+
+/* 30 rows in batches of 8 over 3 replicas: the last batch has 6, and 2 a replica. */
+static void figures_are_means_over_rows(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(3, 2);
+    ls_trainer *t = small_trainer(s, 0.2);
+    counted c = { 0 };
+    LS_FRAME {
+        ls_fit(t, LS_FIT(.data = batches(), .test = test_batches(), .epochs = 3));
+        ls_predict(t, test_batches(), count, &c);
+    }
+    assert_clean();
+    assert_int_equal(c.rows, 30);
+    assert_float_equal(ls_trainer_value(t, "test_loss"), c.loss / 30, 1e-5);
+    assert_float_equal(ls_trainer_value(t, "test_accuracy"), c.hits / 30.0, 0);
+    assert_true(isnan(ls_trainer_value(t, "test_fun")));
+    assert_string_equal(ls_trainer_names(t, 0), "loss");
+    assert_string_equal(ls_trainer_names(t, 1), "accuracy");
+    assert_string_equal(ls_trainer_names(t, 2), "test_loss");
+    assert_string_equal(ls_trainer_names(t, 3), "test_accuracy");
+    assert_null(ls_trainer_names(t, 4));
+    ls_trainer_free(t);
+    ls_strategy_free(s);
+}
+
+static void it_learns(void **state)
+{
+    (void)state;
+    ls_strategy *s = replicas(2, 2);
+    ls_trainer *t = small_trainer(s, 0);
+    LS_FRAME
+        ls_fit(t, LS_FIT(.data = batches(), .test = ls_batch(points(POINTS), BATCH), .epochs = 60));
+    assert_clean();
+    assert_true(ls_trainer_value(t, "test_accuracy") > 0.9);
+    assert_true(ls_trainer_value(t, "loss") < 0.5);
+    ls_trainer_free(t);
+    ls_strategy_free(s);
+}
+
+/* A test in the middle of an epoch does not touch a bit of training. */
+static ls_status test_now(const ls_progress *p, void *user)
+{
+    (void)user;
+    double before = ls_trainer_value(p->trainer, "loss");
+    ls_status st = ls_evaluate(p->trainer, test_batches());
+    assert_true(ls_trainer_value(p->trainer, "loss") == before);
+    return st;
+}
+
+static void digest_of_run(int v, int devices, bool tests, char *out)
+{
+    ls_callback c = *LS_CALLBACK(.name = "tests", .step = test_now);
+    ls_strategy *s = replicas(v, devices);
+    ls_trainer *t = small_trainer(s, 0.3);
+    LS_FRAME
+        ls_fit(t, LS_FIT(.data = batches(), .epochs = 2, .n_callbacks = tests,
+                         .callbacks = (ls_callback *[]){ &c }));
+    ls_weights_digest(ls_model_count(ls_trainer_model(t)), ls_model_variables(ls_trainer_model(t)),
+                      out);
+    assert_clean();
+    ls_trainer_free(t);
+    ls_strategy_free(s);
+}
+
+static void the_same_bits_on_any_devices(void **state)
+{
+    (void)state;
+    char one[LS_DIGEST_MAX], other[LS_DIGEST_MAX];
+    digest_of_run(3, 1, false, one);
+    for (int devices = 1; devices <= 3; devices++) {
+        digest_of_run(3, devices, devices != 1, other);
+        assert_string_equal(one, other);
+    }
+    digest_of_run(2, 1, false, other);
+    assert_string_not_equal(one, other);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------- */
+
+static void wrong_options(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        assert_null(ls_trainer_new(NULL));
+        assert_error(LS_INVALID, "LS_TRAINER");
+        assert_null(ls_trainer_new(LS_TRAINER(.seed = 1)));
+        assert_error(LS_INVALID, "no .model");
+        ls_model *m = small_model(0);
+        assert_null(ls_trainer_new(LS_TRAINER(.model = m, .global_batch = -1)));
+        assert_error(LS_INVALID, "global batch of -1");
+        ls_metric *loss = ls_mean_metric("loss");
+        assert_null(ls_trainer_new(LS_TRAINER(.model = m, .n_metrics = 1, .metrics = &loss)));
+        assert_error(LS_INVALID, "two metrics are named 'loss'");
+        ls_metric_free(loss); /* both are still ours */
+        ls_model_free(m);
+        ls_trainer *t = small_trainer(NULL, 0);
+        assert_int_equal(ls_fit(t, NULL), LS_INVALID);
+        assert_error(LS_INVALID, "LS_FIT");
+        assert_int_equal(ls_fit(t, LS_FIT(.epochs = 1)), LS_INVALID);
+        assert_error(LS_INVALID, "no .data");
+        assert_int_equal(ls_fit(t, LS_FIT(.data = batches(), .epochs = -1)), LS_INVALID);
+        assert_error(LS_INVALID, "-1 epochs");
+        assert_int_equal(ls_fit(t, LS_FIT(.data = batches(), .n_callbacks = 1)), LS_INVALID);
+        assert_error(LS_INVALID, "1 callbacks in NULL");
+        assert_int_equal(ls_fit(t, LS_FIT(.data = ls_batch(ls_range(0, 4, 1), 2))), LS_INVALID);
+        assert_error(LS_INVALID, "no list of x and y");
+        assert_int_equal(ls_fit(t, LS_FIT(.data = ls_batch_full(points(3), 4))), LS_INVALID);
+        assert_error(LS_INVALID, "no element");
+        assert_int_equal(ls_evaluate(t, NULL), LS_INVALID);
+        assert_error(LS_INVALID, "the data is NULL");
+        assert_int_equal(ls_predict(t, batches(), NULL, NULL), LS_INVALID);
+        assert_error(LS_INVALID, "the callback is NULL");
+        ls_trainer_free(t);
+    }
+    ls_trainer_free(NULL);
+    assert_int_equal(ls_fit(NULL, LS_FIT(.epochs = 1)), LS_INVALID);
+    assert_error(LS_INVALID, "the trainer is NULL");
+}
+
+/* ---- numbers that are not finite ----------------------------------------------------------------------------- */
+
+static ls_tensor *grow(ls_tensor *x)
+{
+    return ls_exp(ls_scale(x, 1e4));
+}
+
+static void where_a_nan_began(void **state)
+{
+    (void)state;
+    ls_model *m = ls_model_new(LS_MODEL(.name = "grows", .input = "f32[2]"));
+    ls_dense_layer(m, LS_DENSE_LAYER(.units = 4));
+    ls_activation_layer(m, grow);
+    ls_strategy *s = replicas(2, 2);
+    ls_random_seed(3);
+    ls_trainer *t = ls_trainer_new(LS_TRAINER(.strategy = s, .model = m));
+    char before[LS_DIGEST_MAX], after[LS_DIGEST_MAX];
+    ls_trainer_digest(t, 0, NULL, before);
+    LS_FRAME
+        assert_int_equal(ls_fit(t, LS_FIT(.data = batches())), LS_NOT_FINITE);
+    assert_string_equal(ls_status_name(ls_error_pending()), "LS_NOT_FINITE");
+    if (!strstr(ls_error_text(), "step 1:") || !strstr(ls_error_text(), "exp"))
+        fail_msg("%s", ls_error_text());
+    ls_error();
+    ls_weights_digest(ls_model_count(m), ls_model_variables(m), after);
+    ls_weights_digest(ls_model_count(m), ls_model_variables(m), before);
+    assert_string_equal(before, after);
+    ls_trainer_free(t);
+    ls_strategy_free(s);
+    assert_clean();
+}
+
+static void a_variable_that_is_not_finite(void **state)
+{
+    (void)state;
+    ls_random_seed(3);
+    ls_trainer *t = ls_trainer_new(LS_TRAINER(.model = small_model(0),
+                                              .optimizer = ls_sgd(LS_SGD(.rate = 1e38))));
+    LS_FRAME {
+        ls_variable *first = ls_model_variables(ls_trainer_model(t))[0];
+        ls_assign(first, ls_scale(ls_read(first), INFINITY));
+        assert_int_equal(ls_fit(t, LS_FIT(.data = batches())), LS_NOT_FINITE);
+    }
+    assert_error(LS_NOT_FINITE, "variable 'dense_1/kernel' is not");
+    ls_trainer_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(callbacks_are_called_in_order),
+        cmocka_unit_test(a_callback_can_end_it),
+        cmocka_unit_test(ended_within_a_test_it_goes_on_with_the_test),
+        cmocka_unit_test(a_callback_that_fails_fails_it),
+        cmocka_unit_test(steps_end_it_earlier),
+        cmocka_unit_test(data_of_unknown_length),
+        cmocka_unit_test(figures_are_means_over_rows),
+        cmocka_unit_test(it_learns),
+        cmocka_unit_test(the_same_bits_on_any_devices),
+        cmocka_unit_test(wrong_options),
+        cmocka_unit_test(where_a_nan_began),
+        cmocka_unit_test(a_variable_that_is_not_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
