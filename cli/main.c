@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "cli.h"
+#include "doctor.h"
 #include "tables.h"
 
 static int print_version(const cli *c, void *request, int n, char **positional)
@@ -21,10 +22,7 @@ static const command version = { .name = "--version",
                                  .run = print_version };
 
 static const command *const commands[] = {
-    &cli_bench,
-    &version,
-    &cli_man,
-    &cli_completions,
+    &cli_bench, &cli_doctor, &version, &cli_man, &cli_completions,
 };
 
 static const command_table table = { .name = "lockstep",
