@@ -115,6 +115,10 @@ enum { CLI_COMMON = 2 };
 /* A text of this page's kind, filled to `width` columns behind `indent` spaces. */
 void cli_print_text(FILE *to, const char *text, int indent, int width);
 
+/* Words of one paragraph, from column `at`; lines that follow begin at `indent`. Returns where a line
+ * begins that is empty or stays as it is. */
+const char *cli_fill(FILE *to, const char *text, int at, int indent, int width);
+
 /* Which of the words (with single spaces between them) was probably meant by what was given, in
  * `out`; false: none is near. */
 bool cli_nearest(const char *given, const char *words, char *out, size_t room);

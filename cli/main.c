@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "cli.h"
+#include "doctor.h"
 #include "tables.h"
 #include "training.h"
 
@@ -30,6 +31,7 @@ static const command *const commands[] = {
     &version,
     &cli_man,
     &cli_completions,
+    &cli_bench, &cli_doctor, &version, &cli_man, &cli_completions,
 };
 
 static const command_table table = { .name = "lockstep",
