@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "kernels/threads.h"
-#include "train/models/models.h"
+#include "train/models/samples.h"
 #include "turns.h"
 
 enum { ADDS = 1000 };
@@ -35,8 +35,7 @@ static void *must(void *made)
 /* ---- models -------------------------------------------------------------------------- */
 
 typedef struct training {
-    const ls__model_kind *kind;
-    ls__model *model;
+    ls_model *model;
     ls_optimizer *adam;
     ls_function *function;
     ls_tensor *x, *y; /* kept: the one batch */
@@ -46,8 +45,8 @@ static ls_value *step(ls_value *batch, void *user)
 {
     training *t = user;
     ls_tape *tape = ls_tape_open();
-    ls_tensor *loss = ls__model_loss(t->model, batch, true);
-    ls_minimize(t->adam, tape, loss, ls__model_count(t->model), ls__model_variables(t->model));
+    ls_tensor *loss = ls__mean_loss(t->model, batch, true);
+    ls_minimize(t->adam, tape, loss, ls_model_count(t->model), ls_model_variables(t->model));
     return ls_leaf(loss);
 }
 
@@ -69,23 +68,15 @@ static void run_traced(void *user)
 }
 
 /* A batch of the model's usual size, drawn. */
-static void open_training(const ls__model_kind *kind, training *t)
+static void open_training(const char *name, training *t)
 {
     ls_random_seed(1);
-    *t = (training){ .kind = kind,
-                     .model = must(ls__model_make(kind)),
-                     .adam = must(ls_adam(NULL)) };
-    t->function = must(ls_trace_with(LS_TRACE(.name = kind->name), step, t));
-    int64_t in[4] = { kind->batch }, label[4] = { kind->batch };
-    for (int i = 0; i < kind->input.rank; i++)
-        in[1 + i] = kind->input.dims[i];
-    for (int i = 0; i < kind->label.rank; i++)
-        label[1 + i] = kind->label.dims[i];
+    *t = (training){ .model = must(ls__built(name)), .adam = must(ls_adam(NULL)) };
+    t->function = must(ls_trace_with(LS_TRACE(.name = name), step, t));
     LS_FRAME {
-        double high = kind->input.dtype == LS_F32 ? 1 : 10;
-        t->x =
-            must(ls_keep(ls_random_uniform(kind->input.dtype, 1 + kind->input.rank, in, 0, high)));
-        t->y = must(ls_keep(ls_random_uniform(LS_I32, 1 + kind->label.rank, label, 0, 10)));
+        ls_value *batch = must(ls__draw_samples(t->model, ls_model_batch(t->model), 0, 10));
+        t->x = must(ls_keep(ls_item(batch, 0)));
+        t->y = must(ls_keep(ls_item(batch, 1)));
     }
 }
 
@@ -95,21 +86,22 @@ static void close_training(training *t)
     ls_drop(t->y);
     ls_function_free(t->function);
     ls_optimizer_free(t->adam);
-    ls__model_free(t->model);
+    ls_model_free(t->model);
 }
 
-static void training_step(const ls__model_kind *kind)
+static void training_step(const char *name)
 {
     training t;
-    open_training(kind, &t);
+    open_training(name, &t);
+    const int batch = ls_model_batch(t.model);
     job jobs[] = { { .call = run_eager, .user = &t }, { .call = run_traced, .user = &t } };
     time_by_turns(2, jobs);
-    const char *what = kind->input.rank == 3 ? "images" : "samples";
+    const char *what = t.model->input.rank == 3 ? "images" : "samples";
     printf("{\"system\":\"lockstep\",\"bench\":\"traced_step\",\"model\":\"%s\",\"batch\":%d,"
            "\"threads\":1,\"%s_per_second\":%.1f,\"eager_%s_per_second\":%.1f,"
            "\"ratio_to_eager\":%.3f}\n",
-           kind->name, kind->batch, what, kind->batch / jobs[1].took[0], what,
-           kind->batch / jobs[0].took[0], jobs[0].took[0] / jobs[1].took[0]);
+           name, batch, what, batch / jobs[1].took[0], what, batch / jobs[0].took[0],
+           jobs[0].took[0] / jobs[1].took[0]);
     close_training(&t);
 }
 
@@ -157,17 +149,18 @@ static void scalar_adds(void)
 
 static void arenas(void)
 {
-    for (const ls__model_kind *const *k = ls__model_kinds; *k; k++) {
+    const char *name;
+    for (int i = 0; (name = ls_model_known(i, NULL)); i++) {
         training t;
         ls_function_figures figures = { .size = sizeof figures };
-        open_training(*k, &t);
+        open_training(name, &t);
         LS_FRAME
             run_traced(&t);
         ls_function_look(t.function, &figures);
         printf("{\"system\":\"lockstep\",\"bench\":\"arena\",\"model\":\"%s\",\"batch\":%d,"
                "\"operators\":%lld,\"instructions\":%lld,\"arena_bytes\":%zu,\"least_bytes\":%zu,"
                "\"ratio\":%.3f}\n",
-               (*k)->name, (*k)->batch, (long long)figures.operators,
+               name, ls_model_batch(t.model), (long long)figures.operators,
                (long long)figures.instructions, figures.arena_bytes, figures.arena_least,
                (double)figures.arena_bytes / (double)figures.arena_least);
         close_training(&t);
@@ -179,7 +172,7 @@ static void memory_over(int replays)
     training t;
     size_t first = 0, last = 0;
     long first_kib = 0;
-    open_training(ls__model_kinds[0], &t);
+    open_training(ls_model_known(0, NULL), &t);
     for (int i = 0; i < 300; i++)
         LS_FRAME
             ls_scalar(LS_F32, 0); /* frames keep their first MiB back (base/arena.c) */
@@ -195,7 +188,8 @@ static void memory_over(int replays)
     printf("{\"system\":\"lockstep\",\"bench\":\"replay_memory\",\"model\":\"%s\",\"batch\":%d,"
            "\"replays\":%d,\"bytes_after_100\":%zu,\"bytes_at_end\":%zu,"
            "\"resident_kib_after_100\":%ld,\"resident_kib_at_end\":%ld}\n",
-           t.kind->name, t.kind->batch, replays, first, last, first_kib, resident_kib());
+           ls_model_name(t.model), ls_model_batch(t.model), replays, first, last, first_kib,
+           resident_kib());
     close_training(&t);
 }
 
@@ -216,9 +210,10 @@ enum { OTHERS = sizeof others / sizeof *others };
 static bool measure(const char *what)
 {
     bool known = false;
-    for (const ls__model_kind *const *k = ls__model_kinds; *k; k++)
-        if (!what || !strcmp(what, (*k)->name)) {
-            training_step(*k);
+    const char *name;
+    for (int i = 0; (name = ls_model_known(i, NULL)); i++)
+        if (!what || !strcmp(what, name)) {
+            training_step(name);
             known = true;
         }
     for (int i = 0; i < OTHERS; i++)

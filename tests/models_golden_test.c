@@ -11,7 +11,7 @@
 
 #include "support/case.h"
 #include "tensor/test_support.h"
-#include "train/models/models.h"
+#include "train/models/samples.h"
 
 enum { INPUT = 1000, MOST_NUMBERS = 512 };
 
@@ -54,9 +54,9 @@ static void fill(ls_variable *v, uint32_t number)
     free(data);
 }
 
-static ls_tensor *make_input(const ls__model *m)
+static ls_tensor *make_input(const ls_model *m)
 {
-    if (ls__model_kind_of(m)->input.dtype == LS_I32) {
+    if (m->input.dtype == LS_I32) {
         int32_t ids[128];
         for (uint32_t i = 0; i < 128; i++)
             ids[i] = (int32_t)(mixed(i, INPUT) & 255);
@@ -69,12 +69,12 @@ static ls_tensor *make_input(const ls__model *m)
 }
 
 /* The numbers a line is about: logits (of gpt, every 9th place's every 17th), or a variable. */
-static int answer(ls__model *m, const char *what, double *out)
+static int answer(ls_model *m, const char *what, double *out)
 {
     bool train = !strcmp(what, "train");
     int n = 0;
     if (train || !strcmp(what, "evaluate")) {
-        ls_tensor *y = ls__model_forward(m, make_input(m), train);
+        ls_tensor *y = ls_model_forward(m, make_input(m), train);
         if (!y)
             fail_msg("%s", ls_error_report());
         const float *at = ls_data(y);
@@ -84,16 +84,16 @@ static int answer(ls__model *m, const char *what, double *out)
                 out[n++] = (double)at[row * ls_dim(y, -1) + i];
         return n;
     }
-    for (int i = 0; i < ls__model_count(m); i++)
-        if (!strcmp(ls_variable_name(ls__model_variables(m)[i]), what)) {
-            ls_tensor *t = ls_read(ls__model_variables(m)[i]);
+    for (int i = 0; i < ls_model_count(m); i++)
+        if (!strcmp(ls_variable_name(ls_model_variables(m)[i]), what)) {
+            ls_tensor *t = ls_read(ls_model_variables(m)[i]);
             for (const float *at = ls_data(t); n < ls_count(t); n++)
                 out[n] = (double)at[n];
         }
     return n;
 }
 
-static void check_line(ls__model *m, const char *what, char *rest)
+static void check_line(ls_model *m, const char *what, char *rest)
 {
     double got[MOST_NUMBERS];
     int count = 0, n = 0;
@@ -102,11 +102,11 @@ static void check_line(ls__model *m, const char *what, char *rest)
     for (char *word = strtok(rest, " \n"); word; word = strtok(NULL, " \n"), n++) {
         double want = strtod(word, NULL);
         if (n < count && !(fabs(got[n] - want) <= tolerance * fmax(1, fabs(want))))
-            fail_msg("%s, %s: number %d is %.9g, Keras says %.9g", ls__model_kind_of(m)->name, what,
-                     n, got[n], want);
+            fail_msg("%s, %s: number %d is %.9g, Keras says %.9g", ls_model_name(m), what, n,
+                     got[n], want);
     }
     if (n == 0 || n != count)
-        fail_msg("%s, %s: %d numbers, Keras has %d", ls__model_kind_of(m)->name, what, count, n);
+        fail_msg("%s, %s: %d numbers, Keras has %d", ls_model_name(m), what, count, n);
 }
 
 static void models_agree_with_keras(void **state)
@@ -117,26 +117,26 @@ static void models_agree_with_keras(void **state)
     FILE *file = fopen(path, "r");
     if (!file)
         fail_msg("%s is not there", path);
-    ls__model *m = NULL;
+    ls_model *m = NULL;
     int lines = 0, models = 0, skip;
     while (fgets(line, sizeof line, file)) {
         if (line[0] == '#')
             continue;
         assert_int_equal(sscanf(line, "%31s %63s%n", name, what, &skip), 2);
-        if (!m || strcmp(ls__model_kind_of(m)->name, name)) {
-            ls__model_free(m);
-            m = ls__model_new(name);
+        if (!m || strcmp(ls_model_name(m), name)) {
+            ls_model_free(m);
+            m = ls__built(name);
             assert_non_null(m);
-            for (int i = 0; i < ls__model_count(m); i++)
+            for (int i = 0; i < ls_model_count(m); i++)
                 LS_FRAME
-                    fill(ls__model_variables(m)[i], (uint32_t)i);
+                    fill(ls_model_variables(m)[i], (uint32_t)i);
             models++;
         }
         check_line(m, what, line + skip);
         lines++;
     }
     fclose(file);
-    ls__model_free(m);
+    ls_model_free(m);
     assert_int_equal(models, 5);
     assert_int_equal(lines, 10);
 }

@@ -17,7 +17,7 @@
 
 #include "tensor/test_support.h"
 #include "trace/pass.h"
-#include "train/models/models.h"
+#include "train/models/samples.h"
 
 /* Reference kernels and sanitizers take minutes over all but the smallest model: there, and with a
  * second compiler, none and all must do for the others. */
@@ -64,7 +64,7 @@ typedef struct outcome {
 } outcome;
 
 typedef struct trainer {
-    ls__model *model;
+    ls_model *model;
     ls_optimizer *adam;
 } trainer;
 
@@ -74,31 +74,22 @@ static ls_value *train_step(ls_value *batch, void *user)
 {
     trainer *t = user;
     ls_tape *tape = ls_tape_open();
-    ls_tensor *loss = ls__model_loss(t->model, batch, true);
-    ls_minimize(t->adam, tape, loss, ls__model_count(t->model), ls__model_variables(t->model));
+    ls_tensor *loss = ls__mean_loss(t->model, batch, true);
+    ls_minimize(t->adam, tape, loss, ls_model_count(t->model), ls_model_variables(t->model));
     return ls_leaf(loss);
 }
 
 static ls_value *evaluate(ls_value *batch, void *user)
 {
     trainer *t = user;
-    return ls_leaf(ls__model_forward(t->model, ls_item(batch, 0), false));
+    return ls_leaf(ls_model_forward(t->model, ls_item(batch, 0), false));
 }
 
 /* Samples of whatever the model takes; another batch for each `number`. */
-static ls_value *make_batch(const subject *s, const ls__model *m, int number)
+static ls_value *make_batch(const subject *s, const ls_model *m, int number)
 {
-    const ls__model_kind *kind = ls__model_kind_of(m);
-    int64_t in[4] = { s->samples }, out[4] = { s->samples };
-    for (int i = 0; i < kind->input.rank; i++)
-        in[1 + i] = kind->input.dims[i];
-    for (int i = 0; i < kind->label.rank; i++)
-        out[1 + i] = kind->label.dims[i];
     ls_random_step(number);
-    double high = kind->input.dtype == LS_F32 ? 1 : s->classes;
-    ls_tensor *x = ls_random_uniform(kind->input.dtype, 1 + kind->input.rank, in, 0, high);
-    ls_tensor *y = ls_random_uniform(LS_I32, 1 + kind->label.rank, out, 0, s->classes);
-    return ls_tensors(2, (ls_tensor *[]){ x, y });
+    return ls__draw_samples(m, s->samples, 0, s->classes);
 }
 
 /* ---- running ------------------------------------------------------------------------ */
@@ -111,10 +102,10 @@ static void note(outcome *o, const char *what, ls_tensor *value, double unit)
     o->items[o->count++] = (item){ what, ls_keep(value), unit };
 }
 
-static void note_variables(outcome *o, const ls__model *m)
+static void note_variables(outcome *o, const ls_model *m)
 {
-    for (int i = 0; i < ls__model_count(m); i++) {
-        ls_variable *v = ls__model_variables(m)[i];
+    for (int i = 0; i < ls_model_count(m); i++) {
+        ls_variable *v = ls_model_variables(m)[i];
         note(o, ls_variable_name(v), ls_read(v), rate);
     }
 }
@@ -133,7 +124,7 @@ static ls_tensor *call(ls_function *f, ls_step step, ls_value *batch, trainer *t
 }
 
 /* Trains and evaluates from the initial state; `options` NULL: eagerly. */
-static void run(const subject *s, ls__model *m, const outcome *initial,
+static void run(const subject *s, ls_model *m, const outcome *initial,
                 const ls_trace_options *options, outcome *out)
 {
     trainer t = { m, ls_adam(LS_ADAM(.rate = rate, .epsilon = epsilon)) };
@@ -141,7 +132,7 @@ static void run(const subject *s, ls__model *m, const outcome *initial,
     ls_function *look = options ? ls_trace_with(options, evaluate, &t) : NULL;
     for (int i = 0; i < initial->count; i++)
         LS_FRAME
-            ls_assign(ls__model_variables(m)[i], ls_import(initial->items[i].value));
+            ls_assign(ls_model_variables(m)[i], ls_import(initial->items[i].value));
     LS_FRAME
         note(out, "logits before", call(look, evaluate, make_batch(s, m, 0), &t), 0);
     for (int k = 1; k <= STEPS; k++)
@@ -234,7 +225,7 @@ static bool describe(const bool *runs, char *off)
 
 typedef struct experiment {
     const subject *s;
-    ls__model *model;
+    ls_model *model;
     outcome initial, eager;
 } experiment;
 
@@ -256,7 +247,7 @@ static void check_model(const subject *s)
     assert_true(n > 0 && n <= 64);
     e = (experiment){ .s = s };
     ls_random_seed(1);
-    e.model = ls__model_new(s->name);
+    e.model = ls__built(s->name);
     assert_non_null(e.model);
     LS_FRAME
         note_variables(&e.initial, e.model);
@@ -279,7 +270,7 @@ static void check_model(const subject *s)
     }
     drop(&e.initial);
     drop(&e.eager);
-    ls__model_free(e.model);
+    ls_model_free(e.model);
     assert_int_equal(ls_error_pending(), LS_OK);
 }
 

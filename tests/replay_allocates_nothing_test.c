@@ -20,7 +20,7 @@
 #include "os/thread.h"
 #include "support/counted_calls.h"
 #include "tensor/test_support.h"
-#include "train/models/models.h"
+#include "train/models/samples.h"
 
 /* Frames keep closed memory back for a while (base/arena.c); after so many the stock
  * gives. */
@@ -158,7 +158,7 @@ static void close_program(program *p)
 /* ---- the five models ---------------------------------------------------------------------- */
 
 typedef struct trainer {
-    ls__model *model;
+    ls_model *model;
     ls_optimizer *adam;
 } trainer;
 
@@ -166,23 +166,23 @@ static ls_value *train_step(ls_value *batch, void *user)
 {
     trainer *t = user;
     ls_tape *tape = ls_tape_open();
-    ls_tensor *loss = ls__model_loss(t->model, batch, true);
-    ls_minimize(t->adam, tape, loss, ls__model_count(t->model), ls__model_variables(t->model));
+    ls_tensor *loss = ls__mean_loss(t->model, batch, true);
+    ls_minimize(t->adam, tape, loss, ls_model_count(t->model), ls_model_variables(t->model));
     return ls_leaf(loss);
 }
 
 static ls_value *evaluate(ls_value *batch, void *user)
 {
     trainer *t = user;
-    ls_tensor *logits = ls__model_forward(t->model, ls_item(batch, 0), false);
+    ls_tensor *logits = ls_model_forward(t->model, ls_item(batch, 0), false);
     ls_tensor *right = ls_equal(ls_cast(ls_argmax(logits, -1), LS_I32), ls_item(batch, 1));
-    return ls_tensors(2, (ls_tensor *[]){ ls__model_loss(t->model, batch, false),
+    return ls_tensors(2, (ls_tensor *[]){ ls__mean_loss(t->model, batch, false),
                                           ls_sum(ls_cast(right, LS_I32), LS_ALL_AXES, false) });
 }
 
 static trainer open_trainer(const char *name)
 {
-    trainer t = { ls__model_new(name), ls_adam(NULL) };
+    trainer t = { ls__built(name), ls_adam(NULL) };
     assert_non_null(t.model);
     return t;
 }
@@ -190,28 +190,21 @@ static trainer open_trainer(const char *name)
 static void close_trainer(trainer *t)
 {
     ls_optimizer_free(t->adam);
-    ls__model_free(t->model);
+    ls_model_free(t->model);
 }
 
 /* `samples` of whatever the model takes, short ones where it may, drawn. */
 static void open_model_program(trainer *t, ls_step step, int64_t samples, program *out)
 {
-    const ls__model_kind *kind = ls__model_kind_of(t->model);
-    int64_t in[4] = { samples }, label[4] = { samples };
-    for (int i = 0; i < kind->input.rank; i++)
-        in[1 + i] = kind->input.dims[i];
-    for (int i = 0; i < kind->label.rank; i++)
-        label[1 + i] = kind->label.dims[i];
-    if (kind->shorter)
-        in[1] = label[1] = 16;
-    *out = (program){ .function = ls_trace_with(LS_TRACE(.name = kind->name), step, t),
+    const char *name = ls_model_name(t->model);
+    *out = (program){ .function = ls_trace_with(LS_TRACE(.name = name), step, t),
                       .results = step == evaluate ? 2 : 1 };
-    snprintf(out->name, sizeof out->name, "%s, %s", kind->name,
+    snprintf(out->name, sizeof out->name, "%s, %s", name,
              step == evaluate ? "evaluation" : "training");
     LS_FRAME {
-        double high = kind->input.dtype == LS_F32 ? 1 : 10;
-        out->x = ls_keep(ls_random_uniform(kind->input.dtype, 1 + kind->input.rank, in, 0, high));
-        out->y = ls_keep(ls_random_uniform(LS_I32, 1 + kind->label.rank, label, 0, 10));
+        ls_value *batch = ls__draw_samples(t->model, samples, 16, 10);
+        out->x = ls_keep(ls_item(batch, 0));
+        out->y = ls_keep(ls_item(batch, 1));
     }
 }
 
@@ -336,7 +329,7 @@ static void test_programs_keep_their_plans(void **state)
     program programs[PROGRAMS];
     int n = 0;
     for (int i = 0; i < MODELS; i++) {
-        trainers[i] = open_trainer(ls__model_kinds[i]->name);
+        trainers[i] = open_trainer(ls_model_known(i, NULL));
         for (int samples = 1; samples <= BATCHES; samples++)
             open_model_program(&trainers[i], train_step, samples, &programs[n++]);
     }

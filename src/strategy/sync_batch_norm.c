@@ -22,6 +22,7 @@
 #include "strategy/context.h"
 #include "strategy/run.h"
 #include "strategy/strategy.h"
+#include "strategy/sync_batch_norm.h"
 
 static const char me[] = "ls_sync_batch_norm";
 
@@ -115,7 +116,22 @@ static ls_value *among_replicas(ls_replica *replica, ls_tensor *x, ls_tensor *sc
     if (ls__tape_noting() && ls__tape_note(&sync_moments_row, NULL, 1, &x, 3, all))
         return NULL;
     ls_tensor *y = normalised(x, scale, offset, all[0], all[1], epsilon);
-    return y ? ls_tensors(3, (ls_tensor *[]){ y, all[0], all[1] }) : NULL;
+    return y ? ls_tensors(4, (ls_tensor *[]){ y, all[0], all[1], all[2] }) : NULL;
+}
+
+ls_value *ls__sync_batch_norm(ls_replica *replica, ls_tensor *x, ls_tensor *scale,
+                              ls_tensor *offset, double epsilon)
+{
+    if (!x || ls_dtype_of(x) != LS_BF16)
+        return among_replicas(replica, x, scale, offset, epsilon);
+    /* Statistics in bf16 would be too coarse. */
+    ls_value *wide = among_replicas(replica, ls_cast(x, LS_F32), ls_cast(scale, LS_F32),
+                                    ls_cast(offset, LS_F32), epsilon);
+    if (!wide)
+        return NULL;
+    return ls_tensors(4, (ls_tensor *[]){ ls_cast(ls_item(wide, 0), LS_BF16),
+                                          ls_cast(ls_item(wide, 1), LS_BF16),
+                                          ls_cast(ls_item(wide, 2), LS_BF16), ls_item(wide, 3) });
 }
 
 ls_value *ls_sync_batch_norm(ls_replica *replica, ls_tensor *x, ls_tensor *scale, ls_tensor *offset,
@@ -125,14 +141,8 @@ ls_value *ls_sync_batch_norm(ls_replica *replica, ls_tensor *x, ls_tensor *scale
         return NULL;
     if (replica->strategy->replicas == 1)
         return ls_batch_norm(x, scale, offset, epsilon);
-    if (!x || ls_dtype_of(x) != LS_BF16)
-        return among_replicas(replica, x, scale, offset, epsilon);
-    /* Statistics in bf16 would be too coarse. */
-    ls_value *wide = among_replicas(replica, ls_cast(x, LS_F32), ls_cast(scale, LS_F32),
-                                    ls_cast(offset, LS_F32), epsilon);
-    if (!wide)
+    ls_value *all = ls__sync_batch_norm(replica, x, scale, offset, epsilon);
+    if (!all)
         return NULL;
-    return ls_tensors(3, (ls_tensor *[]){ ls_cast(ls_item(wide, 0), LS_BF16),
-                                          ls_cast(ls_item(wide, 1), LS_BF16),
-                                          ls_cast(ls_item(wide, 2), LS_BF16) });
+    return ls_tensors(3, (ls_tensor *[]){ ls_item(all, 0), ls_item(all, 1), ls_item(all, 2) });
 }

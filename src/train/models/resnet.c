@@ -16,15 +16,13 @@
  */
 #include <stdio.h>
 
-#include "train/models/kinds.h"
-#include "train/models/layers.h"
+#include "train/models/models.h"
 
 enum { STAGES = 3, BLOCKS = 3, FIRST_CHANNELS = 16 };
 
 /* A convolution with its norm. */
 typedef struct unit {
-    ls__conv_layer conv;
-    ls__batch_norm_layer norm;
+    ls_layer *conv, *norm;
 } unit;
 
 typedef struct block {
@@ -35,39 +33,45 @@ typedef struct block {
 typedef struct resnet_net {
     unit stem;
     block blocks[STAGES * BLOCKS];
-    ls__dense_layer out;
+    ls_layer *pool, *out;
 } resnet_net;
 
-static unit unit_new(ls__layers *l, const char *conv, const char *norm, int64_t window, int64_t in,
-                     int64_t out, int64_t stride)
+/* ---- a convolution with its norm ------------------------------------------------------------ */
+
+static unit make_unit(ls_model *m, const char *conv, const char *norm, int64_t window,
+                      int64_t filters, int64_t stride)
 {
-    unit u;
-    u.conv = ls__conv_same_new(l, conv, window, in, out, stride);
-    u.norm = ls__batch_norm_new(l, norm, out);
-    return u;
+    return (unit){
+        .conv = ls_conv_layer(m, LS_CONV_LAYER(.name = conv, .filters = filters, .window = window,
+                                               .stride = stride, .padding = LS_SAME,
+                                               .initial = ls_he_normal, .no_bias = true)),
+        .norm = ls_batch_norm_layer(m, LS_BATCH_NORM_LAYER(.name = norm)),
+    };
 }
 
 static ls_tensor *run_unit(const unit *u, ls_tensor *x, bool training)
 {
-    return ls__batch_norm(&u->norm, ls__conv(&u->conv, x), training);
+    return ls_forward(u->norm, ls_forward(u->conv, x, training), training);
 }
 
-static block block_new(ls__layers *l, int number, int64_t in, int64_t out)
+/* ---- a block ---------------------------------------------------------------------------------- */
+
+static block make_block(ls_model *m, int number, int64_t filters, bool projects)
 {
-    int64_t stride = in == out ? 1 : 2;
-    block b = { .projects = in != out };
+    const int64_t stride = projects ? 2 : 1;
+    block b = { .projects = projects };
     char conv[32], norm[32];
     snprintf(conv, sizeof conv, "block%d/conv1", number);
     snprintf(norm, sizeof norm, "block%d/bn1", number);
-    b.first = unit_new(l, conv, norm, 3, in, out, stride);
+    b.first = make_unit(m, conv, norm, 3, filters, stride);
     snprintf(conv, sizeof conv, "block%d/conv2", number);
     snprintf(norm, sizeof norm, "block%d/bn2", number);
-    b.second = unit_new(l, conv, norm, 3, out, out, 1);
-    if (!b.projects)
+    b.second = make_unit(m, conv, norm, 3, filters, 1);
+    if (!projects)
         return b;
     snprintf(conv, sizeof conv, "block%d/shortcut", number);
     snprintf(norm, sizeof norm, "block%d/shortcut_bn", number);
-    b.shortcut = unit_new(l, conv, norm, 1, in, out, stride);
+    b.shortcut = make_unit(m, conv, norm, 1, filters, stride);
     return b;
 }
 
@@ -78,35 +82,31 @@ static ls_tensor *run_block(const block *b, ls_tensor *x, bool training)
     return ls_relu(ls_add(h, b->projects ? run_unit(&b->shortcut, x, training) : x));
 }
 
-static void resnet_build(ls__layers *l, void *user)
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+static void build(ls_model *m, void *user)
 {
     resnet_net *net = user;
-    net->stem = unit_new(l, "stem/conv", "stem/bn", 3, 1, FIRST_CHANNELS, 1);
-    int64_t channels = FIRST_CHANNELS;
-    for (int i = 0; i < STAGES * BLOCKS; i++) {
-        int64_t wide = (int64_t)FIRST_CHANNELS << i / BLOCKS;
-        net->blocks[i] = block_new(l, i + 1, channels, wide);
-        channels = wide;
-    }
-    net->out = ls__dense_new(l, "out", channels, LS__CLASSES, 0);
+    net->stem = make_unit(m, "stem/conv", "stem/bn", 3, FIRST_CHANNELS, 1);
+    for (int i = 0; i < STAGES * BLOCKS; i++)
+        net->blocks[i] =
+            make_block(m, i + 1, (int64_t)FIRST_CHANNELS << i / BLOCKS, i > 0 && i % BLOCKS == 0);
+    net->pool = ls_global_avg_pool_layer(m);
+    net->out = ls_dense_layer(m, LS_DENSE_LAYER(.name = "out", .units = LS__CLASSES));
 }
 
-static ls_tensor *resnet_forward(const void *user, ls_tensor *x, bool training)
+static ls_tensor *forward(void *user, ls_tensor *x, bool training)
 {
     const resnet_net *net = user;
     ls_tensor *h = ls_relu(run_unit(&net->stem, x, training));
     for (int i = 0; i < STAGES * BLOCKS; i++)
         h = run_block(&net->blocks[i], h, training);
-    return ls__dense(&net->out, ls_global_avg_pool2d(h));
+    return ls_forward(net->out, ls_forward(net->pool, h, training), training);
 }
 
-const ls__model_kind ls__model_resnet = {
-    .name = "resnet",
-    .what = "ResNet-20 with batch norm, for images of 28 x 28",
-    .input = LS__IMAGE_INPUT,
-    .label = LS__CLASS_LABEL,
-    .batch = LS__IMAGE_BATCH,
-    .net_size = sizeof(resnet_net),
-    .build = resnet_build,
-    .forward = resnet_forward,
-};
+ls_model *ls__resnet(const char *name, const char *what)
+{
+    return ls_model_new(LS_MODEL(.name = name, .what = what, .input = LS__IMAGE,
+                                 .net_bytes = sizeof(resnet_net), .build = build,
+                                 .forward = forward));
+}
