@@ -65,7 +65,8 @@ typedef struct cli_option {
     const char *expected; /* "a whole number from 1 to 1024", for the error */
     bool (*read)(const char *text, void *to); /* false: text is not what is expected */
     size_t at;                                /* of what `read` writes, in the request */
-    const char *values; /* for completions: words ("sgd adam"), "FILE", "DIR"; NULL: none */
+    const char *values; /* for completions: words ("sgd adam"), FILE or DIR among them for names
+                         * of files or directories; NULL: none */
     const char *group;  /* begins a group of options with this heading; NULL: as before */
 } cli_option;
 
@@ -113,6 +114,10 @@ enum { CLI_COMMON = 2 };
 
 /* A text of this page's kind, filled to `width` columns behind `indent` spaces. */
 void cli_print_text(FILE *to, const char *text, int indent, int width);
+
+/* Words of one paragraph, from column `at`; lines that follow begin at `indent`. Returns where a line
+ * begins that is empty or stays as it is. */
+const char *cli_fill(FILE *to, const char *text, int at, int indent, int width);
 
 /* Which of the words (with single spaces between them) was probably meant by what was given, in
  * `out`; false: none is near. */

@@ -17,8 +17,7 @@ static int columns(const char *text, int bytes)
     return n;
 }
 
-/* Words up to a line that is empty or stays as it is; where that one begins. */
-static const char *fill(FILE *to, const char *text, int at, int indent, int width)
+const char *cli_fill(FILE *to, const char *text, int at, int indent, int width)
 {
     bool first = true;
     while (*text && *text != '\n') {
@@ -54,7 +53,7 @@ void cli_print_text(FILE *to, const char *text, int indent, int width)
             fwrite(text, 1, (size_t)length, to);
             text += length + (text[length] == '\n');
         } else {
-            text = fill(to, text, indent, indent, width);
+            text = cli_fill(to, text, indent, indent, width);
         }
         putc('\n', to);
     }
@@ -67,7 +66,7 @@ static void print_row(const char *left, const char *help)
     if (at > COLUMN - 2)
         at = 0, putchar('\n');
     printf("%*s", COLUMN - at, "");
-    fill(stdout, help, COLUMN, COLUMN, WIDTH);
+    cli_fill(stdout, help, COLUMN, COLUMN, WIDTH);
     putchar('\n');
 }
 

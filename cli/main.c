@@ -7,6 +7,8 @@
 
 #include "bench.h"
 #include "cli.h"
+#include "doctor.h"
+#include "tables.h"
 
 static int print_version(const cli *c, void *request, int n, char **positional)
 {
@@ -20,14 +22,32 @@ static const command version = { .name = "--version",
                                  .run = print_version };
 
 static const command *const commands[] = {
-    &cli_bench,
-    &version,
+    &cli_bench, &cli_doctor, &version, &cli_man, &cli_completions,
 };
 
 static const command_table table = { .name = "lockstep",
                                      .what = "Synchronous data-parallel training.",
                                      .count = sizeof commands / sizeof commands[0],
                                      .commands = commands };
+
+const command cli_root = {
+    .name = "lockstep",
+    .help = "synchronous data-parallel training",
+    .about =
+        "Trains a model on several devices at once: each replica computes with its share of the "
+        "batch, their gradients are summed, and all take the same step, so that the result is that "
+        "of one large batch. The result has the same bits wherever the replicas run.\n"
+        "\n"
+        "Results go to standard output, as one JSON object a line with --json; errors go to "
+        "standard error, one line that says what was wrong and what to do. With --json an error "
+        "is also the last object on standard output:\n"
+        "\n"
+        "  {\"event\":\"error\",\"code\":\"..\",\"text\":\"..\",\"hint\":\"..\"}",
+    .files = "  /usr/share/datasets/fashion-mnist\n\n"
+             "Fashion-MNIST, as Debian's package dataset-fashion-mnist installs it.",
+    .environment = "LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR",
+    .commands = &table,
+};
 
 int main(int argc, char **argv)
 {
