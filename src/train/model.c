@@ -182,6 +182,24 @@ const char *ls_model_name(const ls_model *m)
     return m ? m->name : NULL;
 }
 
+ls_status ls_model_rename(ls_model *m, const char *name)
+{
+    const char *who = "ls_model_rename";
+    ls_status st = ls__check_model(who, m);
+    if (!st && !name)
+        st = ls__fail(LS_INVALID, "%s: the name is NULL", who);
+    if (!st)
+        st = ls__check_name(who, name);
+    if (st)
+        return st;
+    char *its = strdup(name);
+    if (!its)
+        return ls__fail_memory(who, strlen(name) + 1);
+    free(m->name);
+    m->name = its;
+    return LS_OK;
+}
+
 const char *ls_model_what(const ls_model *m)
 {
     return m ? m->what : NULL;

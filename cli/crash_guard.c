@@ -1,0 +1,215 @@
+/*
+ * The handler of crashes. It may run anywhere, so it only reads what was prepared, puts a line together on
+ * its own stack, writes it and leaves; it calls nothing but write, gettid, pause and _exit.
+ *
+ * What it reads is set on one thread: texts are written before the pointer to them is (release), and the
+ * one it may just be reading is not touched, as they alternate.
+ */
+#include "crash_guard.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum { MOST_TEXT = 4400, STACK = 1 << 16 };
+
+/* The same for people and inside a JSON string. */
+typedef struct told {
+    char plain[MOST_TEXT], json[MOST_TEXT];
+} told;
+
+static struct {
+    told who;  /* "lockstep train: " and "" */
+    told what; /* "the model mine.c" */
+    told saved[2];
+    int next; /* of `saved` */
+    bool json;
+    _Atomic(const told *) checkpoint;
+    _Atomic(const char *) where;
+    _Atomic(const char *) terminal;
+    _Atomic int64_t step;  /* 0: see `where` */
+    atomic_int crashed_on; /* thread */
+    struct sigaction before[5];
+    char stack[STACK];
+} guard;
+
+static const struct {
+    int number;
+    const char *name;
+} signals[] = { { SIGSEGV, "SIGSEGV" },
+                { SIGBUS, "SIGBUS" },
+                { SIGFPE, "SIGFPE" },
+                { SIGILL, "SIGILL" },
+                { SIGABRT, "SIGABRT" } };
+
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
+
+/* ---- the line ----------------------------------------------------------------------------------- */
+
+typedef struct line {
+    char text[4 * MOST_TEXT];
+    size_t count;
+} line;
+
+static void add(line *l, const char *text)
+{
+    while (*text && l->count < sizeof l->text)
+        l->text[l->count++] = *text++;
+}
+
+static void add_number(line *l, int64_t n)
+{
+    char digits[24], *at = digits + sizeof digits;
+    *--at = '\0';
+    do
+        *--at = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    add(l, at);
+}
+
+static void add_event(line *l, int number, const char *what)
+{
+    const char *name = "?";
+    for (int i = 0; i < SIGNALS; i++)
+        if (signals[i].number == number)
+            name = signals[i].name;
+    add(l, what);
+    add(l, " crashed (");
+    add(l, name);
+    add(l, ")");
+    const int64_t step = atomic_load_explicit(&guard.step, memory_order_relaxed);
+    const char *where = atomic_load_explicit(&guard.where, memory_order_acquire);
+    if (step > 0) {
+        add(l, " in step ");
+        add_number(l, step);
+    } else if (where) {
+        add(l, " ");
+        add(l, where);
+    }
+}
+
+static void add_saved(line *l, const char *path)
+{
+    add(l, "the last checkpoint, ");
+    add(l, path);
+    add(l, ", is whole");
+}
+
+static void write_line(int fd, const line *l)
+{
+    for (size_t done = 0; done < l->count;) {
+        ssize_t n = write(fd, l->text + done, l->count - done);
+        if (n <= 0)
+            return;
+        done += (size_t)n;
+    }
+}
+
+static void tell(int number)
+{
+    line l = { .count = 0 };
+    const told *saved = atomic_load_explicit(&guard.checkpoint, memory_order_acquire);
+    const char *terminal = atomic_load_explicit(&guard.terminal, memory_order_acquire);
+    if (terminal)
+        add(&l, terminal);
+    add(&l, guard.who.plain);
+    add_event(&l, number, guard.what.plain);
+    if (saved) {
+        add(&l, "; ");
+        add_saved(&l, saved->plain);
+    }
+    add(&l, "\n");
+    write_line(2, &l);
+    if (!guard.json)
+        return;
+    l.count = 0;
+    add(&l, "{\"event\":\"error\",\"code\":\"LS_INVALID\",\"text\":\"");
+    add_event(&l, number, guard.what.json);
+    add(&l, "\",\"hint\":\"");
+    if (saved)
+        add_saved(&l, saved->json);
+    add(&l, "\"}\n");
+    write_line(1, &l);
+}
+
+/* Of several threads that crash the first one tells it; one that crashes here is beyond help. */
+static void handle(int number)
+{
+    int nobody = 0;
+    const int self = (int)gettid();
+    if (!atomic_compare_exchange_strong(&guard.crashed_on, &nobody, self)) {
+        if (nobody == self)
+            _exit(EXIT_FAILED);
+        for (;;)
+            pause();
+    }
+    tell(number);
+    _exit(EXIT_FAILED);
+}
+
+/* ---- what is known ------------------------------------------------------------------------------- */
+
+/* No control characters, so that one line stays one. */
+static void set(told *t, const char *text, const char *end)
+{
+    size_t p = 0, j = 0;
+    for (int part = 0; part < 2; part++)
+        for (const char *at = part ? end : text; *at && j + 3 < MOST_TEXT; at++) {
+            const char c = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
+            if (c == '"' || c == '\\')
+                t->json[j++] = '\\';
+            t->json[j++] = t->plain[p++] = c;
+        }
+    t->json[j] = t->plain[p] = '\0';
+}
+
+void crash_guard_where(const char *where)
+{
+    atomic_store_explicit(&guard.step, 0, memory_order_relaxed);
+    atomic_store_explicit(&guard.where, where, memory_order_release);
+}
+
+void crash_guard_step(int64_t step)
+{
+    atomic_store_explicit(&guard.step, step, memory_order_relaxed);
+}
+
+void crash_guard_saved(const char *path)
+{
+    told *t = NULL;
+    if (path) {
+        t = &guard.saved[guard.next ^= 1];
+        set(t, path, "");
+    }
+    atomic_store_explicit(&guard.checkpoint, t, memory_order_release);
+}
+
+void crash_guard_terminal(const char *bytes)
+{
+    atomic_store_explicit(&guard.terminal, bytes, memory_order_release);
+}
+
+void crash_guard_install(const cli *c, const char *what)
+{
+    set(&guard.who, c->name, ": ");
+    set(&guard.what, what, "");
+    guard.json = c->json;
+    crash_guard_where(NULL);
+    crash_guard_saved(NULL);
+    const stack_t stack = { .ss_sp = guard.stack, .ss_size = sizeof guard.stack };
+    sigaltstack(&stack, NULL);
+    struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i].number, &action, &guard.before[i]);
+}
+
+void crash_guard_remove(void)
+{
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i].number, &guard.before[i], NULL);
+    const stack_t none = { .ss_flags = SS_DISABLE };
+    sigaltstack(&none, NULL);
+}
