@@ -39,7 +39,8 @@ typedef struct ls_checkpoint {
     ls_variable *const *variables; /* those every replica has of its own with all copies */
     int n_optimizers;
     ls_optimizer *const *optimizers; /* slots, sums of parts, iterations, rate and schedule. In order */
-    ls_iterator *input;    /* saving: its position is taken. Restoring: it is sent there */
+    ls_iterator *input;    /* saving: its position is taken. Restoring: it is sent there; make it of a
+                            * dataset made anew, which counts no epochs that come later */
     ls_value *extra;       /* saving: a dict of tensors of yours. Restoring: set to the saved one, in the
                             * innermost frame; NULL when there was none */
     const char *model;     /* restoring: must be the saved one (NULL: any) */

@@ -22,7 +22,8 @@
  * which every replica has its own, cannot be trained. Weights and slots exist once, however many
  * replicas there are. An optimizer trains variables of one strategy.
  *
- * Slots and iterations cannot be saved yet: an optimizer that is made anew starts from none.
+ * ls_optimizer_save takes out all that an optimizer knows, ls_optimizer_restore puts it into another
+ * one; checkpoint.h does both, with all else that a run needs to go on.
  */
 #ifndef LOCKSTEP_OPTIMIZER_H
 #define LOCKSTEP_OPTIMIZER_H
@@ -181,6 +182,22 @@ LS_API ls_status ls_accumulate_gradients(ls_optimizer *optimizer, int count,
 LS_API int ls_slot_count(const ls_optimizer *optimizer);
 LS_API const char *ls_slot_name(const ls_optimizer *optimizer, int slot);
 LS_API ls_tensor *ls_slot_read(ls_optimizer *optimizer, const ls_variable *variable, int slot);
+
+/* ---- saving -------------------------------------------------------------------------------
+ *
+ * A flat dict of tensors: "iterations"; "rate", with the schedule; "settings" (its kind, clipping,
+ * decay... as numbers, to be compared); of these variables the slots, "slots/m/NAME", and what
+ * replica i has accumulated, "sums/i/NAME". What is all zeros, as slots and sums begin, is left
+ * out. Between steps, eager. */
+LS_API ls_value *ls_optimizer_save(ls_optimizer *optimizer, int count, ls_variable *const *variables);
+
+/* Back from such a dict, into an optimizer that was made alike, new or not: the updates that follow
+ * have the bits of those that would have followed there, and so have those of steps that were traced
+ * before. All is checked before anything is written: LS_INVALID for another kind or other settings,
+ * which it names (rate and schedule are not compared but restored), LS_NOT_FOUND for slots of a variable that
+ * is not given, LS_SHAPE for such as do not fit. */
+LS_API ls_status ls_optimizer_restore(ls_optimizer *optimizer, int count,
+                                      ls_variable *const *variables, ls_value *saved);
 
 LS_END_DECLS
 

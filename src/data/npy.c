@@ -44,9 +44,7 @@ static void swap_bytes(unsigned char *at, size_t n, size_t bytes)
         }
 }
 
-/* n elements of the file, in this machine's byte order, as the tensor has them. Returns how many
- * fitted. */
-static size_t widen(const ls__npy_type *type, const void *from, size_t n, void *to)
+size_t ls__npy_widen(const ls__npy_type *type, const void *from, size_t n, void *to)
 {
     int32_t *i32 = to;
     int64_t *i64 = to;
@@ -140,7 +138,8 @@ static ls_status read_blocks(const ls__npy_input *in, const ls__npy_header *h, c
             return st;
         if (h->swapped)
             swap_bytes(raw, n, h->type.bytes);
-        size_t fit = widen(&h->type, raw, n, turned ? (void *)wide : to + (size_t)done * bytes);
+        size_t fit =
+            ls__npy_widen(&h->type, raw, n, turned ? (void *)wide : to + (size_t)done * bytes);
         if (fit < n)
             return ls__hint(ls__fail(LS_SHAPE,
                                      "%s: element %lld of the file is a u8 of numpy's, %llu, "

@@ -17,6 +17,10 @@ typedef struct ls__npy_type {
     ls_dtype dtype; /* of the tensor */
 } ls__npy_type;
 
+/* n elements of the file, in this machine's byte order, as the tensor has them; of a kind that is none
+ * of those above as they are. Returns how many fitted. Both are aligned. */
+size_t ls__npy_widen(const ls__npy_type *type, const void *from, size_t n, void *to);
+
 typedef struct ls__npy_header {
     ls__npy_type type;
     bool swapped; /* the other byte order than this machine's */

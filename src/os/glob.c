@@ -18,7 +18,7 @@ void ls__names_free(ls__names *names)
     *names = (ls__names){ 0 };
 }
 
-static ls_status add(ls__names *names, const char *who, const char *name)
+ls_status ls__names_append(ls__names *names, const char *who, const char *name)
 {
     if (names->count == names->room) {
         size_t room = 2 * names->room + 16;
@@ -77,7 +77,7 @@ static ls_status add_matches(ls__names *names, const char *who, const char *patt
         /* A link to nothing is missed when it is read, not left out here; but it is no file of
          * just this name. */
         if (strcmp(name, pattern) == 0 ? is_file(name) : !is_directory(name))
-            st = add(names, who, name);
+            st = ls__names_append(names, who, name);
     }
     globfree(&found);
     if (names->count > before)
@@ -91,5 +91,6 @@ static ls_status add_matches(ls__names *names, const char *who, const char *patt
 ls_status ls__names_add(ls__names *names, const char *who, const char *pattern)
 {
     /* A name with a [ or a * in it is a name first. */
-    return is_file(pattern) ? add(names, who, pattern) : add_matches(names, who, pattern);
+    return is_file(pattern) ? ls__names_append(names, who, pattern)
+                            : add_matches(names, who, pattern);
 }

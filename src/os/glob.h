@@ -16,6 +16,9 @@ typedef struct ls__names {
 
 void ls__names_free(ls__names *names);
 
+/* One more, copied. `who` begins the text of LS_NO_MEMORY. */
+ls_status ls__names_append(ls__names *names, const char *who, const char *name);
+
 /* Appends the files (no directories) that `pattern` names, *, ? and [...] standing for what they do
  * in a shell, in the order of their bytes: the same in every locale. A file of just this name is that
  * one. LS_NOT_FOUND: there is none. LS_IO: a directory on the way cannot be read. */

@@ -42,8 +42,15 @@ static ls_status say_why(const ls__writer *w)
 {
     if (w->failed == LS_NO_MEMORY)
         return ls__fail_memory(w->path, 256 << 10);
-    return ls__fail(w->failed, "cannot write '%s' at byte %llu: %s", w->part,
-                    (unsigned long long)w->written, strerror(w->error));
+    ls_status st = ls__fail(w->failed, "cannot write '%s' at byte %llu: %s", w->part,
+                            (unsigned long long)w->written, strerror(w->error));
+    if (w->error == ENOSPC)
+        ls__hint(st, "the disk is full: make room on it, or write elsewhere; what was there before "
+                     "is whole");
+    else if (w->error == EDQUOT || w->error == EFBIG)
+        ls__hint(st, "this user may write no more, or no file as large as this (quota, ulimit -f); "
+                     "what was there before is whole");
+    return st;
 }
 
 /* ---- bytes --------------------------------------------------------------------------------- */
@@ -141,11 +148,11 @@ ls_status ls__writer_put(ls__writer *w, const void *data, size_t bytes)
 
 /* Whether the part's name still leads to what we have open: whoever had it before may have given it
  * its final name, or removed it, between our open and our lock. */
-static bool is_ours(const ls__writer *w)
+static bool is_ours(int file, const char *part)
 {
     struct stat here, there;
-    return fstat(w->file, &here) == 0 && stat(w->part, &there) == 0 &&
-           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+    return fstat(file, &here) == 0 && stat(part, &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
 }
 
 /* `busy`: somebody else has it. */
@@ -165,7 +172,7 @@ static ls_status open_part(ls__writer *w, bool *busy)
             w->file = -1; /* so that it is not removed */
             return LS_OK;
         }
-        if (is_ours(w))
+        if (is_ours(w->file, w->part))
             break;
         close(w->file);
     }
@@ -241,6 +248,21 @@ void ls__writer_discard(ls__writer *w)
     free(w->path);
     free(w->part);
     free(w);
+}
+
+bool ls__writer_clean(const char *path)
+{
+    char *part;
+    if (asprintf(&part, "%s.part", path) < 0)
+        return false;
+    struct stat about;
+    int file = open(part, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* waits for nobody */
+    bool gone = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+                flock(file, LOCK_EX | LOCK_NB) == 0 && is_ours(file, part) && unlink(part) == 0;
+    if (file >= 0)
+        close(file);
+    free(part);
+    return gone;
 }
 
 ls_status ls__writer_close(ls__writer *w)

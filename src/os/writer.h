@@ -5,6 +5,7 @@
 #ifndef LS__OS_WRITER_H
 #define LS__OS_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,9 @@ ls_status ls__writer_put(ls__writer *w, const void *data, size_t bytes);
 /* Both free it. After LS_OK the file has its name and is on the disk; else there is nothing new. */
 ls_status ls__writer_close(ls__writer *w);
 void ls__writer_discard(ls__writer *w);
+
+/* Removes what a writer of `path` left who died at it; what one has who lives stays. Whether there
+ * was something. */
+bool ls__writer_clean(const char *path);
 
 #endif

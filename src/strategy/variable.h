@@ -58,6 +58,10 @@ const char *ls__copy_name(const char *name, int replica);
 /* LS_AGGREGATE_SUM -> LS_SUM...; 0 for NONE. */
 ls_reduce_op ls__reduce_op_of(ls_aggregation aggregation);
 
+/* ls_variables_restore, or only what it checks: then the same call with false cannot fail. */
+ls_status ls__variables_restore(int count, ls_variable *const *variables, ls_value *saved,
+                                bool only_check);
+
 /* ---- writing ---------------------------------------------------------------------------- */
 
 /* What a write by this thread, here and now, does to a variable. */

@@ -159,7 +159,8 @@ static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable
     return st;
 }
 
-static ls_status restore(int count, ls_variable *const *variables, const ls_value *saved)
+static ls_status restore(int count, ls_variable *const *variables, const ls_value *saved,
+                         bool only_check)
 {
     size_t most = 1;
     for (int i = 0; i < count; i++)
@@ -175,12 +176,13 @@ static ls_status restore(int count, ls_variable *const *variables, const ls_valu
     }
     for (int i = 0; i < p.count && !st; i++)
         st = ls__cell_unshare(p.cells[i]);
-    for (int i = 0; i < p.count && !st; i++) /* cannot fail */
+    for (int i = 0; i < p.count && !st && !only_check; i++) /* cannot fail */
         st = ls__cell_assign(p.cells[i], p.values[i]);
     return st;
 }
 
-ls_status ls_variables_restore(int count, ls_variable *const *variables, ls_value *saved)
+ls_status ls__variables_restore(int count, ls_variable *const *variables, ls_value *saved,
+                                bool only_check)
 {
     ls_status st = check_place("ls_variables_restore", count, variables);
     if (!st && ls_kind_of(saved) != LS_DICT)
@@ -191,7 +193,12 @@ ls_status ls_variables_restore(int count, ls_variable *const *variables, ls_valu
                             "it is what ls_variables_save gave");
     if (!st) {
         LS_FRAME
-            st = restore(count, variables, saved);
+            st = restore(count, variables, saved, only_check);
     }
     return st;
+}
+
+ls_status ls_variables_restore(int count, ls_variable *const *variables, ls_value *saved)
+{
+    return ls__variables_restore(count, variables, saved, false);
 }

@@ -39,7 +39,7 @@ static ls_status open_file(ls_events *e, const char *directory)
     for (char *at = host; *at; at++)
         if (*at == '/')
             *at = '_';
-    ls_status st = ls__make_directory(directory);
+    ls_status st = ls__make_directory("ls_events_open", directory);
     while (!st && !e->file) {
         if (asprintf(&path, "%s/events.out.tfevents.%010lld.%s.%ld.%d", directory,
                      (long long)ls__wall_seconds(), host, ls__process_number(),

@@ -7,6 +7,8 @@
  *     optimizer_apply.c       summed, clipped, applied
  *     optimizer_slots.c       to these cells
  *     optimizer_rate.c        at this rate
+ *
+ * optimizer_save.c takes all of it out, and puts it back.
  */
 #ifndef LS__TRAIN_OPTIMIZER_H
 #define LS__TRAIN_OPTIMIZER_H
@@ -51,6 +53,7 @@ struct ls_optimizer {
     int n_excluded, n_excluded_names;
     bool traced; /* an update of it was recorded: what it decays is fixed */
     /* The strategy of the variables it trains: counts from the first update on that went well. */
+    bool bound;        /* or it is not known: restored, and not updated since */
     uint64_t strategy; /* its serial; 0: none */
     char strategy_text[80];
 };
@@ -78,6 +81,9 @@ ls_status ls__schedule_numbers(const char *who, const ls_schedule *schedule, dou
                                double *numbers);
 ls_status ls__check_rate(const char *who, const char *what, double rate);
 
+/* Whether LS__RATE_NUMBERS that come from elsewhere are those of a schedule. */
+bool ls__are_schedule_numbers(const double *numbers);
+
 /* ---- optimizer_slots.c ----- */
 
 /* Whether the weights of a variable decay. */
@@ -85,6 +91,7 @@ bool ls__decays(const ls_optimizer *o, const ls_variable *v, const ls__cell *cel
 
 /* The slots of a variable whose cell is `cell`, made at first. */
 ls_status ls__slots_of(ls_optimizer *o, const char *name, ls__cell *cell, ls__slot_set **out);
+ls__slot_set *ls__slots_found(const ls_optimizer *o, const ls__cell *cell); /* NULL: none yet */
 void ls__slots_free(ls_optimizer *o);
 
 /* ---- optimizer_apply.c ----- */
@@ -121,5 +128,16 @@ ls_status ls__take_parts(const char *who, ls_optimizer *o, const ls_variable *v,
 ls_status ls__accumulate_here(const char *who, ls_optimizer *o, int count,
                               ls_tensor *const *gradients, ls_variable *const *variables);
 void ls__parts_free(ls_optimizer *o);
+
+/* The sum that a replica has for the variable with this cell: if there is one; made when there is none. */
+ls__part_sum *ls__part_sum_found(ls_optimizer *o, const ls__cell *cell, int replica);
+ls_status ls__part_sum_of(ls_optimizer *o, const char *variable, ls__cell *cell, int replica,
+                          ls__part_sum **out);
+
+/* ---- optimizer_save.c ----- */
+
+/* ls_optimizer_restore, or only what it checks: then the same call with false cannot fail. */
+ls_status ls__optimizer_restore(const char *who, ls_optimizer *o, int count,
+                                ls_variable *const *variables, ls_value *saved, bool only_check);
 
 #endif

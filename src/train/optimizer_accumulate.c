@@ -28,7 +28,7 @@ static int my_id(void)
 }
 
 /* Pairs with the release in add(). */
-static ls__part_sum *find(ls_optimizer *o, const ls__cell *cell, int replica)
+ls__part_sum *ls__part_sum_found(ls_optimizer *o, const ls__cell *cell, int replica)
 {
     ls__part_sum *sum = atomic_load_explicit(&o->sums, memory_order_acquire);
     while (sum && (sum->variable != ls__cell_serial(cell) || sum->replica != replica))
@@ -78,21 +78,27 @@ static ls_status check_own(const char *who, const ls_variable *v)
                     "sum");
 }
 
-/* This replica's sum of the variable, made when it is not there. */
-static ls_status sum_of(ls_optimizer *o, const ls_variable *v, ls__cell *variable,
-                        ls__part_sum **out)
+ls_status ls__part_sum_of(ls_optimizer *o, const char *variable, ls__cell *cell, int replica,
+                          ls__part_sum **out)
 {
-    *out = find(o, variable, my_id());
+    *out = ls__part_sum_found(o, cell, replica);
     if (*out)
         return LS_OK;
     char name[128];
-    snprintf(name, sizeof name, "%s/sum", v->name);
-    ls__cell *cell = NULL;
-    ls_status st = ls__cell_new(name, ls__cell_spec(variable), &cell);
+    snprintf(name, sizeof name, "%s/sum", variable);
+    ls__cell *sum = NULL;
+    ls_status st = ls__cell_new(name, ls__cell_spec(cell), &sum);
     if (!st)
-        st = add(o, variable, my_id(), cell);
-    *out = st ? NULL : find(o, variable, my_id());
+        st = add(o, cell, replica, sum);
+    *out = st ? NULL : ls__part_sum_found(o, cell, replica);
     return st;
+}
+
+/* This replica's. */
+static ls_status sum_of(ls_optimizer *o, const ls_variable *v, ls__cell *variable,
+                        ls__part_sum **out)
+{
+    return ls__part_sum_of(o, v->name, variable, my_id(), out);
 }
 
 /* ---- taking ------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ static ls_status check_strategy(const char *who, const ls_optimizer *o, const ls
 {
     if (v->strategy && v->strategy->freed)
         return ls__fail(LS_STATE, "%s: the strategy of variable '%s' was freed", who, v->name);
-    if (!ls__has_updated(o) || o->strategy == (v->strategy ? v->strategy->serial : 0))
+    if (!ls__has_updated(o) || !o->bound || o->strategy == (v->strategy ? v->strategy->serial : 0))
         return LS_OK;
     return ls__hint(ls__fail(LS_STATE,
                              "%s: variable '%s' belongs to %s, the optimizer has trained variables "
@@ -139,9 +139,10 @@ static void bind_strategy(update *u)
 {
     ls_optimizer *o = u->o;
     o->traced |= ls__sink_get() != NULL;
-    if (ls__has_updated(o))
+    if (ls__has_updated(o) && o->bound)
         return;
     const ls_strategy *s = u->variables[0]->strategy;
+    o->bound = true;
     o->strategy = s ? s->serial : 0;
     snprintf(o->strategy_text, sizeof o->strategy_text, "%s", strategy_text(s));
 }

@@ -113,6 +113,50 @@ ls_status ls__schedule_numbers(const char *who, const ls_schedule *schedule, dou
                     "one of LS_SCHEDULE_CONSTANT, LS_SCHEDULE_STEP and LS_SCHEDULE_COSINE");
 }
 
+/* As far as they can be the numbers of one, they are turned back into a schedule; which then must give
+ * the same numbers. */
+bool ls__are_schedule_numbers(const double *numbers)
+{
+    int64_t boundaries[LS_MOST_BOUNDARIES];
+    double again[LS__RATE_NUMBERS];
+    static const int whole[] = { LS__RATE_KIND, LS__RATE_COUNT, LS__RATE_STEPS,
+                                 LS__RATE_WARMUP_STEPS };
+    for (int i = 0; i < LS__RATE_NUMBERS; i++)
+        if (!isfinite(numbers[i]))
+            return false;
+    for (int i = 0; i < LS_MOST_BOUNDARIES + 4; i++) {
+        double n = numbers[i < 4 ? whole[i] : LS__RATE_BOUNDARIES + i - 4];
+        if (n < 0 || n > (double)MOST_STEPS || n != (double)(int64_t)n)
+            return false;
+    }
+    for (int i = 0; i < LS_MOST_BOUNDARIES; i++)
+        boundaries[i] = (int64_t)numbers[LS__RATE_BOUNDARIES + i];
+    if (numbers[LS__RATE_KIND] > LS_SCHEDULE_COSINE || numbers[LS__RATE_COUNT] > LS_MOST_BOUNDARIES)
+        return false;
+    const double value = numbers[LS__RATE_VALUE];
+    ls_schedule s = { .size = sizeof s,
+                      .kind = (ls_schedule_kind)numbers[LS__RATE_KIND],
+                      .count = (int)numbers[LS__RATE_COUNT],
+                      .boundaries = boundaries,
+                      .values = &numbers[LS__RATE_VALUES],
+                      .steps = (int64_t)numbers[LS__RATE_STEPS],
+                      .alpha = numbers[LS__RATE_ALPHA],
+                      .warmup_steps = (int64_t)numbers[LS__RATE_WARMUP_STEPS],
+                      .warmup_from = numbers[LS__RATE_WARMUP_FROM] };
+    s.rate = s.kind == LS_SCHEDULE_STEP ? 0 : value == 0 ? -1 : value;
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ls_status st = ls__check_rate("", "", numbers[LS__RATE_OWN]);
+    if (!st)
+        st = ls__schedule_numbers("", &s, numbers[LS__RATE_OWN], again);
+    ls_error();
+    ls__error_scope_close(&scope, LS_OK, "a schedule");
+    for (int i = 0; i < LS__RATE_NUMBERS && !st; i++)
+        if (numbers[i] != again[i])
+            return false;
+    return !st;
+}
+
 /* ---- setting and asking ------------------------------------------------------------------ */
 
 static ls_status set(ls_optimizer *o, const double *numbers)

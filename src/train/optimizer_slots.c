@@ -14,13 +14,19 @@
 #include "strategy/variable.h"
 #include "train/optimizer.h"
 
+ls__slot_set *ls__slots_found(const ls_optimizer *o, const ls__cell *cell)
+{
+    ls__slot_set *set = o->sets;
+    while (set && set->variable != ls__cell_serial(cell))
+        set = set->next;
+    return set;
+}
+
 ls_status ls__slots_of(ls_optimizer *o, const char *name, ls__cell *cell, ls__slot_set **out)
 {
-    for (ls__slot_set *set = o->sets; set; set = set->next)
-        if (set->variable == ls__cell_serial(cell)) {
-            *out = set;
-            return LS_OK;
-        }
+    *out = ls__slots_found(o, cell);
+    if (*out)
+        return LS_OK;
     ls__slot_set *set = calloc(1, sizeof *set);
     if (!set)
         return ls__fail_memory(o->name, sizeof *set);

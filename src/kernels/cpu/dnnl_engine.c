@@ -13,6 +13,7 @@
 #include "kernels/isa_select.h"
 #include "os/thread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,32 @@ dnnl_engine_t ls__dnnl_engine(void)
 bool ls__dnnl_avx512(void)
 {
     return ls__dnnl_engine() && avx512;
+}
+
+void ls__dnnl_describe(char *out, size_t room)
+{
+    static const struct {
+        dnnl_cpu_isa_t isa;
+        const char *name;
+    } names[] = { { dnnl_cpu_isa_sse41, "sse41" },
+                  { dnnl_cpu_isa_avx, "avx" },
+                  { dnnl_cpu_isa_avx2, "avx2" },
+                  { dnnl_cpu_isa_avx2_vnni, "avx2_vnni" },
+                  { dnnl_cpu_isa_avx512_core, "avx512_core" },
+                  { dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni" },
+                  { dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16" },
+                  { dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx" } };
+    const dnnl_version_t *version = dnnl_version();
+    (void)ls__dnnl_engine(); /* which sets the caps */
+    const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    char other[32];
+    snprintf(other, sizeof other, "isa %x", (unsigned)isa);
+    const char *name = other;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].isa == isa)
+            name = names[i].name;
+    snprintf(out, room, "oneDNN %d.%d.%d, %s", version->major, version->minor, version->patch,
+             name);
 }
 
 static thread_state *this_thread(void)

@@ -37,6 +37,10 @@ dnnl_engine_t ls__dnnl_engine(void);
 /* True when oneDNN may use AVX-512 here, so that our own kernel may too. */
 bool ls__dnnl_avx512(void);
 
+/* "oneDNN 2.6.3, avx512_core": the version there is, and the instruction set that it may use at most,
+ * here and with the caps that are set. */
+void ls__dnnl_describe(char *out, size_t room);
+
 /* This thread's stream, with OpenMP set to `threads`. Call it before any oneDNN
  * work, making primitives and sgemm included. */
 ls_status ls__dnnl_enter(int threads, dnnl_stream_t *out);
