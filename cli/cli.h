@@ -136,7 +136,8 @@ bool cli_text(const char *text, void *to); /* a const char * that is not empty *
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* One object a line. */
+/* One object a line. (The names are none of jansson's, which the library uses: a program's names come
+ * before a library's.) */
 enum { JSON_DEEPEST = 8 };
 typedef struct json {
     FILE *to;
@@ -150,8 +151,8 @@ void json_text(json *j, const char *key, const char *value);
 void json_whole(json *j, const char *key, int64_t value);
 void json_number(json *j, const char *key, double value); /* null when it is not finite */
 void json_bool(json *j, const char *key, bool value);
-void json_list(json *j, const char *key);   /* until json_end; in a list keys are NULL */
-void json_object(json *j, const char *key); /* the same */
+void json_begin_list(json *j, const char *key);   /* until json_end; in a list keys are NULL */
+void json_begin(json *j, const char *key); /* the same */
 void json_end(json *j);
 void json_close(json *j); /* ends the line */
 

@@ -55,12 +55,12 @@ static void put_figures(json *j, const session *s)
 
 static void put_replica_seconds(json *j, const session *s)
 {
-    json_list(j, "replica_seconds");
+    json_begin_list(j, "replica_seconds");
     for (int r = 0; r < ls_num_replicas(s->strategy); r++) {
         double seconds[LS_PHASES];
         if (ls_phase_seconds(s->strategy, r, seconds))
             break;
-        json_object(j, NULL);
+        json_begin(j, NULL);
         for (int p = 0; p < LS_PHASES; p++)
             json_number(j, ls_phase_name((ls_phase)p), seconds[p]);
         json_end(j);
@@ -102,7 +102,7 @@ static void put_devices(json *j, const session *s)
 {
     const char *const *names;
     int count = session_devices(s, &names);
-    json_list(j, "devices");
+    json_begin_list(j, "devices");
     for (int i = 0; i < count; i++) {
         const char *number = strrchr(names[i], ':');
         char text[LS_DEVICE_NAME_MAX];

@@ -71,12 +71,12 @@ static void go_in(json *j, const char *key, char open, char close)
     j->any = false;
 }
 
-void json_list(json *j, const char *key)
+void json_begin_list(json *j, const char *key)
 {
     go_in(j, key, '[', ']');
 }
 
-void json_object(json *j, const char *key)
+void json_begin(json *j, const char *key)
 {
     go_in(j, key, '{', '}');
 }

@@ -41,9 +41,9 @@ static void print_json(const printing *p, int64_t k, const int64_t *classes, con
     if (name)
         json_text(&j, "name", name);
     json_number(&j, "probability", shares[0]);
-    json_list(&j, "top");
+    json_begin_list(&j, "top");
     for (int64_t i = 0; i < k; i++) {
-        json_object(&j, NULL);
+        json_begin(&j, NULL);
         json_whole(&j, "class", classes[i]);
         json_number(&j, "probability", shares[i]);
         json_end(&j);

@@ -73,8 +73,8 @@ static bool make_directory(const char *path)
 /* Whether a file can be made there: permissions alone do not tell (root, read-only disks). */
 static bool can_write_in(const char *directory)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/.lockstep-XXXXXX", directory);
+    char path[4200];
+    snprintf(path, sizeof path, "%.4096s/.lockstep-XXXXXX", directory);
     int file = mkstemp(path);
     if (file < 0)
         return false;
@@ -314,10 +314,10 @@ static int train(run *t)
 static int run_train(const cli *c, void *request_, int n, char **positional)
 {
     request *r = request_;
-    char command[1024];
+    char line[1024];
     interrupt_watch(c->name);
     r->session.model = n > 0 ? positional[0] : NULL;
-    r->session.command = session_command(command, sizeof command);
+    r->session.command = session_command(line, sizeof line);
     int status = check_request(c, r);
     run *t = status == EXIT_DONE ? calloc(1, sizeof *t) : NULL;
     if (!t)

@@ -132,7 +132,7 @@ static ls_status after_test_step(const ls_progress *p, void *user)
 {
     train_watch *w = user;
     throughput_pause(&w->speed);
-    show(w, p, bar_test, true, true);
+    show(w, p, bar_test, true, false); /* figures of a test under way are the metrics' own */
     return look_for_end(w);
 }
 

@@ -5,6 +5,7 @@
 #include "fit_test_support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- who is called when ------------------------------------------------------------------------------ */
@@ -65,7 +66,7 @@ static ls_callback diary_callback(diary *d)
 static void callbacks_are_called_in_order(void **state)
 {
     (void)state;
-    diary d = { "" };
+    diary d = { .stop_at = 0 };
     ls_callback c = diary_callback(&d);
     ls_strategy *s = replicas(2, 1);
     ls_trainer *t = small_trainer(s, 0);
@@ -114,7 +115,7 @@ static void ended_within_a_test_it_goes_on_with_the_test(void **state)
         assert_int_equal(ls_fit(t, o), LS_OK);
         assert_string_equal(d.text, "begin 0/2 1.1/2:2 1.2/2:2 t1/2 end 2 samples 4");
         assert_true(isnan(ls_trainer_value(t, "test_loss")));
-        d = (diary){ "" };
+        d = (diary){ .stop_at = 0 };
         assert_int_equal(ls_fit(t, o), LS_OK);
         assert_string_equal(d.text, "begin 2/2 t1/2 t2/2 epoch 1/1 end 2 samples 4");
         assert_false(isnan(ls_trainer_value(t, "test_loss")));
@@ -141,7 +142,7 @@ static void a_callback_that_fails_fails_it(void **state)
 static void steps_end_it_earlier(void **state)
 {
     (void)state;
-    diary d = { "" };
+    diary d = { .stop_at = 0 };
     ls_callback c = diary_callback(&d);
     ls_trainer *t = small_trainer(NULL, 0);
     LS_FRAME {
@@ -172,7 +173,7 @@ static bool all(ls_value *element, void *user)
 static void data_of_unknown_length(void **state)
 {
     (void)state;
-    diary d = { "" };
+    diary d = { .stop_at = 0 };
     ls_callback c = diary_callback(&d);
     ls_trainer *t = small_trainer(NULL, 0);
     LS_FRAME {

@@ -6,6 +6,7 @@
 #include "fit_test_support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -229,7 +230,7 @@ static void nowhere_to_save(void **state)
     ls_callback *saved = ls_checkpoints(LS_CHECKPOINTS(.directory = "/dev/null/run"));
     LS_FRAME
         assert_int_equal(ls_fit(t, options(&saved, 1)), LS_IO);
-    assert_error(LS_IO, "/dev/null/run");
+    assert_error(LS_IO, "/dev/null");
     ls_callback_free(saved);
     ls_trainer_free(t);
     assert_null(ls_checkpoints(LS_CHECKPOINTS(.every = 1)));

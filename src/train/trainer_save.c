@@ -7,6 +7,7 @@
  *     input          u8[n]   ls_position
  *     callback/NAME/KEY      of each callback's `save`
  */
+#include <lockstep/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
