@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/directory.h"
-
 #ifdef LS_HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -241,6 +239,18 @@ void ls__writer_discard(ls__writer *w)
     free(w->path);
     free(w->part);
     free(w);
+}
+
+void ls__sync_directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    int file = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        (void)fsync(file);
+        close(file);
+    }
+    free(dir);
 }
 
 ls_status ls__writer_close(ls__writer *w)

@@ -26,4 +26,7 @@ ls_status ls__writer_put(ls__writer *w, const void *data, size_t bytes);
 ls_status ls__writer_close(ls__writer *w);
 void ls__writer_discard(ls__writer *w);
 
+/* So that the name of a new file outlives a power failure, where the file system can. */
+void ls__sync_directory_of(const char *path);
+
 #endif
