@@ -22,8 +22,11 @@ struct ls__appender {
 
 static ls_status refused(const ls__appender *a, int why)
 {
-    return ls__fail(LS_IO, "cannot write '%s' at byte %llu: %s", a->path,
-                    (unsigned long long)a->length, strerror(why));
+    ls_status st = ls__fail(LS_IO, "cannot write '%s' at byte %llu: %s", a->path,
+                            (unsigned long long)a->length, strerror(why));
+    if (why == ENOSPC || why == EDQUOT || why == EFBIG)
+        ls__hint(st, "make room on the disk, or write elsewhere; what is in the file is whole");
+    return st;
 }
 
 ls_status ls__appender_open(const char *path, ls__appender **out)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "data/framing.h"
 #include "os/appender.h"
 #include "os/directory.h"
@@ -18,8 +19,9 @@
 #include "tensor/tensor.h"
 
 enum { KEPT = 64 << 10 };        /* bytes, at most, that wait for the disk */
-static const double SECONDS = 5; /* that they wait, at most, when more comes */
 enum { MOST_BYTES = INT32_MAX }; /* of an event: protobuf reads no more */
+
+double ls__events_wait = 5;
 
 struct ls_events {
     ls__appender *file;
@@ -31,7 +33,7 @@ struct ls_events {
 /* ---- opening ------------------------------------------------------------------------------------- */
 
 /* What TensorBoard looks for, and what differs from any other writer's, on other machines too. */
-static ls_status open_file(ls_events *e, const char *directory)
+static ls_status open_file(const char *who, ls_events *e, const char *directory)
 {
     static atomic_int opened;
     char host[128], *path;
@@ -39,12 +41,12 @@ static ls_status open_file(ls_events *e, const char *directory)
     for (char *at = host; *at; at++)
         if (*at == '/')
             *at = '_';
-    ls_status st = ls__make_directory("ls_events_open", directory);
+    ls_status st = ls__make_directory(who, directory);
     while (!st && !e->file) {
         if (asprintf(&path, "%s/events.out.tfevents.%010lld.%s.%ld.%d", directory,
                      (long long)ls__wall_seconds(), host, ls__process_number(),
                      atomic_fetch_add(&opened, 1)) < 0)
-            return ls__fail_memory(directory, strlen(directory));
+            return ls__fail_memory(who, strlen(directory));
         st = ls__appender_open(path, &e->file); /* none, if there is one of this name */
         free(path);
     }
@@ -64,16 +66,13 @@ static void free_events(ls_events *e)
 ls_events *ls_events_open(const char *directory)
 {
     const char *who = "ls_events_open";
-    if (!directory || !directory[0]) {
-        ls__fail(LS_INVALID, "%s: the directory is %s", who, directory ? "empty" : "NULL");
-        return NULL;
-    }
     ls_events *e = calloc(1, sizeof *e);
     if (!e) {
         ls__fail_memory(who, sizeof *e);
         return NULL;
     }
-    ls_status st = open_file(e, directory);
+    ls_status st = open_file(who, e, directory);
+    e->flushed = ls__steady_seconds();
     if (!st) {
         ls__event_version(&e->event, ls__wall_seconds());
         st = add_event(who, e);
@@ -137,7 +136,7 @@ static ls_status add_event(const char *who, ls_events *e)
     if (bytes > MOST_BYTES)
         return ls__hint(ls__fail(LS_INVALID, "%s: %zu bytes", who, bytes),
                         "nobody reads an event of more than 2 GiB");
-    if (ls__steady_seconds() - e->flushed >= SECONDS)
+    if (ls__steady_seconds() - e->flushed >= ls__events_wait)
         return write_out(e);
     return to->used >= KEPT ? write_waiting(e) : LS_OK;
 }
@@ -159,38 +158,14 @@ ls_status ls_events_close(ls_events *e)
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-/* Bytes of the character at `at`; 0: it is none of UTF-8. */
-static int character(const unsigned char *at)
-{
-    int more = at[0] < 0x80       ? 0
-               : at[0] >> 5 == 6  ? 1
-               : at[0] >> 4 == 14 ? 2
-               : at[0] >> 3 == 30 ? 3
-                                  : -1;
-    unsigned code = more > 0 ? at[0] & (0x3fu >> more) : at[0];
-    static const unsigned least[] = { 0, 0x80, 0x800, 0x10000 };
-    for (int i = 1; i <= more; i++) {
-        if (at[i] >> 6 != 2)
-            return 0;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    if (more < 0 || code < least[more] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-        return 0;
-    return more + 1;
-}
-
 /* Readers throw a whole event away for one byte of a string that is no UTF-8. */
 static ls_status check_words(const char *who, const char *what, const char *text)
 {
     if (!text)
         return ls__fail(LS_INVALID, "%s: the %s is NULL", who, what);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        int bytes = character(at);
-        if (bytes == 0)
-            return ls__fail(LS_INVALID, "%s: the %s is no UTF-8 at byte %td", who, what,
-                            at - (const unsigned char *)text);
-        at += bytes;
-    }
+    size_t good = ls__utf8_good(text);
+    if (text[good])
+        return ls__fail(LS_INVALID, "%s: the %s is no UTF-8 at byte %zu", who, what, good);
     return LS_OK;
 }
 

@@ -13,6 +13,9 @@
 
 #include "base/buffer.h"
 
+/* Seconds that events wait for the disk, at most, when more come. For tests. */
+extern double ls__events_wait;
+
 /* ---- histograms ------------------------------------------------------------------------------- */
 
 #define LS__BUCKETS 30 /* as many as TensorFlow's, by default */

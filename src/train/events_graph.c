@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/wire_write.h"
 #include "strategy/step.h"
@@ -54,9 +55,8 @@ typedef struct picture {
 static const char *meeting_scope(picture *p, const ls__graph *g)
 {
     char *word = ls__arena_string(&p->names.arena, g->name);
-    for (char *at = word; at && *at; at++)
-        if (*at == ' ')
-            *at = '\0';
+    if (word)
+        word[strcspn(word, " (")] = '\0';
     return word ? ls__node_name(&p->names, "", word) : NULL;
 }
 
