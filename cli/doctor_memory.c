@@ -81,19 +81,23 @@ static void check_shared_memory(doctor *d)
 {
     struct statvfs fs;
     char a[32], b[32], text[128] = "there is no /dev/shm";
-    if (statvfs("/dev/shm", &fs) == 0)
-        snprintf(text, sizeof text, "%s free of %s at /dev/shm",
-                 doctor_bytes((uint64_t)fs.f_bavail * fs.f_frsize, a),
+    uint64_t room = 0;
+    if (statvfs("/dev/shm", &fs) == 0) {
+        room = (uint64_t)fs.f_bavail * fs.f_frsize;
+        snprintf(text, sizeof text, "%s free of %s at /dev/shm", doctor_bytes(room, a),
                  doctor_bytes((uint64_t)fs.f_blocks * fs.f_frsize, b));
+    }
     int fd = memfd_create("lockstep-doctor", MFD_CLOEXEC);
     if (fd < 0) {
         doctor_say(d, DOCTOR_WARN, "shared memory", "workers on one host will talk by sockets",
-                   "%s; memory without a name cannot be had: %s", text, strerror(errno));
+                   "%s; memory without a name (memfd) cannot be had: %s", text, strerror(errno));
         return;
     }
     close(fd);
-    doctor_say(d, DOCTOR_OK, "shared memory", "",
-               "%s; that may be small, as in containers: memfd is used instead", text);
+    doctor_say(d, DOCTOR_OK, "shared memory", "", "%s%s", text,
+               room < 1024ull * MIB
+                   ? ", little, as in containers: memfd, which works, is used instead"
+                   : "; memfd works");
 }
 
 static doctor_check *const checks[] = { check_memory, check_large_pages, check_shared_memory };

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -16,6 +17,27 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+/* ---- what it is ----------------------------------------------------------------------------- */
+
+static void check_model(doctor *d)
+{
+    char line[512], model[128] = "of an unknown make";
+    struct utsname system = { 0 };
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            const char *name = strchr(line, ':') + 1;
+            name += strspn(name, " ");
+            snprintf(model, sizeof model, "%.*s", (int)strcspn(name, "\n"), name);
+            break;
+        }
+    if (f)
+        fclose(f);
+    uname(&system);
+    doctor_say(d, DOCTOR_OK, "model", "", "%s; %s %s, %s", model, system.sysname, system.release,
+               system.machine);
+}
 
 /* ---- cores -------------------------------------------------------------------------------- */
 
@@ -161,6 +183,7 @@ static void check_amx(doctor *d)
     doctor_say(d, DOCTOR_OK, "bf16, AMX", "", "%s, which is faster without AMX", off);
 }
 
-static doctor_check *const checks[] = { check_cores, check_load, check_simd, check_amx };
+static doctor_check *const checks[] = { check_model, check_cores, check_load, check_simd,
+                                        check_amx };
 
 const doctor_group doctor_processor = { "Processor", sizeof checks / sizeof checks[0], checks };

@@ -3,7 +3,8 @@
  * allreduce` that of a command, `lockstep --man --list` the names of all pages, `--man --options` every
  * option there is. Hidden: the build calls it for what it installs, and the tests.
  *
- * Only macros that man(7) has everywhere are used. Invariant: no text of a table is taken for roff:
+ * Written directly rather than through scdoc or help2man: there is nothing more to install, and a
+ * page cannot differ from the table. Only macros that man(7) has everywhere are used. Invariant: no text of a table is taken for roff:
  * what could be a request, an escape or a typographic quote is escaped.
  */
 #include <ctype.h>

@@ -118,9 +118,11 @@ static int read_and_run(reading *r, char **argv)
     }
     if (r->help)
         return cli_print_help(r->cli, r->command);
-    if (r->n < r->command->least)
-        return WRONG(r, "%s: %s", r->n ? "too few arguments" : "no argument given",
-                     r->command->arguments);
+    if (r->n < r->command->least) {
+        snprintf(r->hint, sizeof r->hint, "usage: %s %s [OPTION]...", r->cli->name,
+                 r->command->arguments);
+        return WRONG(r, "%s", r->n ? "too few arguments" : "no argument given");
+    }
     return r->command->run(r->cli, r->request, r->n, r->positional);
 }
 
