@@ -7,33 +7,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli.h"
-
-static int cmd_help(int argc, char **argv);
-
-static const command commands[] = {
-    { "allreduce", "[OPTION]...", "all-reduce of memory, size by size", cmd_bench_allreduce },
-    { "dispatch", "[OPTION]...", "what a run costs before any maths", cmd_bench_dispatch },
-    { "input", "--data FILES [OPTION]...", "reading and parsing records", cmd_bench_input },
-    { "--help", "", "show this text", cmd_help },
+static const command *const commands[] = {
+    &cli_bench_allreduce,
+    &cli_bench_dispatch,
+    &cli_bench_input,
 };
 
-static const command_table table = {
-    .name = "lockstep bench",
-    .what = "Measures this machine. Each of them has a --help of its own.",
-    .count = sizeof commands / sizeof commands[0],
-    .commands = commands
+static const command_table table = { .name = "lockstep bench",
+                                     .what = "Measures this machine.",
+                                     .count = sizeof commands / sizeof commands[0],
+                                     .commands = commands };
+
+const command cli_bench = {
+    .name = "bench", .arguments = "WHAT", .help = "measure this machine", .commands = &table
 };
-
-static int cmd_help(int argc, char **argv)
-{
-    return cli_print_commands(&table, argc, argv);
-}
-
-int cmd_bench(int argc, char **argv)
-{
-    return cli_run_command(&table, argc, argv);
-}
 
 double bench_now(void)
 {

@@ -2,10 +2,12 @@
 #ifndef LOCKSTEP_CLI_BENCH_H
 #define LOCKSTEP_CLI_BENCH_H
 
-int cmd_bench(int argc, char **argv);
-int cmd_bench_allreduce(int argc, char **argv);
-int cmd_bench_dispatch(int argc, char **argv);
-int cmd_bench_input(int argc, char **argv);
+#include "cli.h"
+
+extern const command cli_bench;
+extern const command cli_bench_allreduce;
+extern const command cli_bench_dispatch;
+extern const command cli_bench_input;
 
 double bench_now(void); /* seconds since some moment */
 

@@ -61,7 +61,8 @@ static bool read_transport(const char *text, void *to)
 }
 
 #define ALGORITHM_TEXT(name, value, text) " " text
-#define ALGORITHMS "an algorithm; there are" LS_ALGORITHM_LIST(ALGORITHM_TEXT)
+#define ALGORITHM_WORDS LS_ALGORITHM_LIST(ALGORITHM_TEXT)
+#define ALGORITHMS "an algorithm; there are" ALGORITHM_WORDS
 static bool read_algorithm(const char *text, void *to)
 {
 #define ALGORITHM_READ(name, value, its_text)                                                      \
@@ -105,8 +106,9 @@ static bool read_sizes(const char *text, void *to)
     return false;
 }
 
-static void default_request(request *r)
+static void default_request(void *to)
 {
+    request *r = to;
     *r = (request){ .ranks = 2, .transport = "local", .seconds = 1 };
     for (int64_t bytes = 4096; bytes <= 256 << 20; bytes *= 4)
         r->bytes[r->n_sizes++] = bytes;
@@ -266,7 +268,7 @@ static void print_line(const cli *c, const request *r, int64_t bytes, measured *
     fflush(stdout);
 }
 
-static int run(const cli *c, const request *r)
+static int measure_all(const cli *c, const request *r)
 {
     measured *m = calloc(1, sizeof *m);
     if (!m)
@@ -287,28 +289,38 @@ static int run(const cli *c, const request *r)
     return status == EXIT_DONE ? cli_done(c) : status;
 }
 
-int cmd_bench_allreduce(int argc, char **argv)
+static int run(const cli *c, void *request_, int n, char **positional)
 {
-    const cli c = { .name = "lockstep bench allreduce", .json = cli_wants_json(argc, argv) };
-    request r;
-    default_request(&r);
-    const cli_option options[] = {
-        { "--ranks", "N", "threads that take part (2)", "a whole number from 1 to 1024", read_ranks,
-          &r.ranks },
-        { "--transport", "NAME", "local; shm, tcp and mpi are to come (local)", TRANSPORTS,
-          read_transport, r.transport },
-        { "--bytes", "LIST", "sizes like 4K,1M,1048576 (4K to 256M by 4)", SIZES, read_sizes, &r },
-        { "--algorithm", "NAME", "auto, direct, ring... (auto)", ALGORITHMS, read_algorithm,
-          &r.algorithm },
-        { "--seconds", "X", "calls are timed at most so long, for each size (1)",
-          CLI_SECONDS_EXPECTED, cli_seconds, &r.seconds },
-    };
-    int status;
-    if (!cli_read_options(&c, "Times all-reduce (SUM, f32, in place) among threads.",
-                          sizeof options / sizeof options[0], options, argc, argv, &status))
-        return status;
-    if (strcmp(r.transport, "local") != 0)
-        return cli_error(&c, EXIT_USAGE, LS_UNSUPPORTED, "use --transport local",
-                         "transport '%s': this build has local only so far", r.transport);
-    return run(&c, &r);
+    (void)n, (void)positional;
+    const request *r = request_;
+    if (strcmp(r->transport, "local") != 0)
+        return cli_error(c, EXIT_USAGE, LS_UNSUPPORTED, "use --transport local",
+                         "transport '%s': this build has local only so far", r->transport);
+    return measure_all(c, r);
 }
+
+static const cli_option options[] = {
+    { "--ranks", "N", "threads that take part (2)", "a whole number from 1 to 1024", read_ranks,
+      .at = offsetof(request, ranks) },
+    { "--transport", "NAME", "local; shm, tcp and mpi are to come (local)", TRANSPORTS,
+      read_transport, .at = offsetof(request, transport), .values = "local" },
+    { "--bytes", "LIST", "sizes like 4K,1M,1048576 (4K to 256M by 4)", SIZES, read_sizes, .at = 0 },
+    { "--algorithm", "NAME", "auto, direct, ring... (auto)", ALGORITHMS, read_algorithm,
+      .at = offsetof(request, algorithm), .values = ALGORITHM_WORDS },
+    { "--seconds", "X", "calls are timed at most so long, for each size (1)", CLI_SECONDS_EXPECTED,
+      cli_seconds, .at = offsetof(request, seconds) },
+};
+
+const command cli_bench_allreduce = {
+    .name = "allreduce",
+    .help = "all-reduce of memory, size by size",
+    .about = "Times all-reduce (SUM, f32, in place) among threads, each pinned to a core of its "
+             "own. The median of many calls counts; sums are checked.",
+    .examples = "Two threads, all sizes:\n\n  lockstep bench allreduce\n\n"
+                "How the ring does with 1 MiB on four, for a script:\n\n"
+                "  lockstep bench allreduce --ranks 4 --bytes 1M --algorithm ring --json",
+    CLI_OPTIONS(options),
+    .request_bytes = sizeof(request),
+    .defaults = default_request,
+    .run = run,
+};

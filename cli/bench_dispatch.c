@@ -112,7 +112,7 @@ static void print_results(const cli *c, timed *steps)
     printf("one all-reduced scalar, traced   %9.3f us\n", reduction);
 }
 
-static int run(const cli *c, double window)
+static int measure(const cli *c, double window)
 {
     timed steps[STEPS] = { 0 };
     double sum = 0;
@@ -132,17 +132,39 @@ static int run(const cli *c, double window)
     return status == EXIT_DONE ? cli_done(c) : status;
 }
 
-int cmd_bench_dispatch(int argc, char **argv)
+/* ---- the command ------------------------------------------------------------------------------ */
+
+typedef struct request {
+    double window; /* seconds */
+} request;
+
+static void default_request(void *to)
 {
-    const cli c = { .name = "lockstep bench dispatch", .json = cli_wants_json(argc, argv) };
-    double window = 0.2;
-    const cli_option options[] = {
-        { "--seconds", "X", "length of a window; 28 are timed (0.2)", CLI_SECONDS_EXPECTED,
-          cli_seconds, &window },
-    };
-    int status;
-    if (!cli_read_options(&c, "Times what a run costs before any maths, on 2 replicas.",
-                          sizeof options / sizeof options[0], options, argc, argv, &status))
-        return status;
-    return run(&c, window);
+    *(request *)to = (request){ .window = 0.2 };
 }
+
+static int run(const cli *c, void *request_, int n, char **positional)
+{
+    (void)n, (void)positional;
+    const request *r = request_;
+    return measure(c, r->window);
+}
+
+static const cli_option options[] = {
+    { "--seconds", "X", "length of a window; 28 are timed (0.2)", CLI_SECONDS_EXPECTED, cli_seconds,
+      .at = offsetof(request, window) },
+};
+
+const command cli_bench_dispatch = {
+    .name = "dispatch",
+    .help = "what a run costs before any maths",
+    .about =
+        "Times what a run costs before any maths, on 2 replicas with a device each: a step that "
+        "does nothing, eager and traced, and what one all-reduced number adds to a traced "
+        "step.",
+    .examples = "  lockstep bench dispatch --json",
+    CLI_OPTIONS(options),
+    .request_bytes = sizeof(request),
+    .defaults = default_request,
+    .run = run,
+};

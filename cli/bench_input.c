@@ -20,7 +20,7 @@
 enum { BATCH = 64, BUFFER = 10000, MOST_PATTERNS = 64 };
 
 typedef struct input {
-    char *list; /* that patterns point into */
+    const char *files; /* as given */
     const char *patterns[MOST_PATTERNS];
     int n_patterns;
     const char *image, *label; /* keys of features */
@@ -94,7 +94,7 @@ static bool time_rounds(const input *in, ls_dataset *(*make)(const input *), dou
     return true;
 }
 
-static int run(const cli *c, const input *in)
+static int measure(const cli *c, const input *in)
 {
     double rates[2] = { 0 };
     int64_t rows[2] = { 0 };
@@ -120,14 +120,11 @@ static int run(const cli *c, const input *in)
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
-/* Names and globs with commas between them. */
-static bool read_patterns(const char *text, void *to)
+/* Names and globs with commas between them, in a copy of in->files that they point into. */
+static bool split(input *in, char *list)
 {
-    input *in = to;
-    free(in->list);
-    char *rest = in->list = strdup(text);
     in->n_patterns = 0;
-    for (char *name; (name = strsep(&rest, ","));) {
+    for (char *name; (name = strsep(&list, ","));) {
         if (!name[0] || in->n_patterns == MOST_PATTERNS)
             return false;
         in->patterns[in->n_patterns++] = name;
@@ -135,10 +132,13 @@ static bool read_patterns(const char *text, void *to)
     return in->n_patterns > 0;
 }
 
-static bool read_key(const char *text, void *to)
+static bool read_files(const char *text, void *to)
 {
-    *(const char **)to = text;
-    return text[0] != 0;
+    input parts;
+    char *list = strdup(text);
+    bool good = list && split(&parts, list);
+    free(list);
+    return good && cli_text(text, to);
 }
 
 static bool read_count(const char *text, void *to)
@@ -150,28 +150,50 @@ static bool read_count(const char *text, void *to)
     return true;
 }
 
-int cmd_bench_input(int argc, char **argv)
+static void default_input(void *to)
 {
-    const cli c = { .name = "lockstep bench input", .json = cli_wants_json(argc, argv) };
-    input in = { .image = "image", .label = "label", .parallel = 2, .rounds = 3 };
-    const cli_option options[] = {
-        { "--data", "FILES", "TFRecord files or globs, with commas", "up to 64 names of files",
-          read_patterns, &in },
-        { "--image", "KEY", "the feature with an image's bytes (image)", "a key", read_key,
-          &in.image },
-        { "--label", "KEY", "the feature with its number (label)", "a key", read_key, &in.label },
-        { "--parallel", "N", "batches parsed at once (2)", "a whole number from 1 to 1024",
-          read_count, &in.parallel },
-        { "--rounds", "N", "times through all files (3)", "a whole number from 1 to 1024",
-          read_count, &in.rounds },
-    };
-    int status;
-    if (cli_read_options(&c, "Times how fast TFRecord files of tf.train.Example are read.",
-                         sizeof options / sizeof options[0], options, argc, argv, &status))
-        status = in.n_patterns > 0
-                     ? run(&c, &in)
-                     : cli_error(&c, EXIT_USAGE, LS_INVALID, "--data 'train-*.tfrecord'",
-                                 "there are no files to read");
-    free(in.list);
+    *(input *)to = (input){ .image = "image", .label = "label", .parallel = 2, .rounds = 3 };
+}
+
+static int run(const cli *c, void *request, int n, char **positional)
+{
+    (void)n, (void)positional;
+    input *in = request;
+    if (!in->files)
+        return cli_error(c, EXIT_USAGE, LS_INVALID, "--data 'train-*.tfrecord'",
+                         "there are no files to read");
+    char *list = strdup(in->files);
+    if (!list)
+        return cli_error(c, EXIT_FAILED, LS_NO_MEMORY, "", "no memory for the names of files");
+    split(in, list);
+    int status = measure(c, in);
+    free(list);
     return status;
 }
+
+static const cli_option options[] = {
+    { "--data", "FILES", "TFRecord files or globs, with commas", "up to 64 names of files",
+      read_files, .at = offsetof(input, files), .values = "FILE" },
+    { "--image", "KEY", "the feature with an image's bytes (image)", "a key", cli_text,
+      .at = offsetof(input, image) },
+    { "--label", "KEY", "the feature with its number (label)", "a key", cli_text,
+      .at = offsetof(input, label) },
+    { "--parallel", "N", "batches parsed at once (2)", "a whole number from 1 to 1024", read_count,
+      .at = offsetof(input, parallel) },
+    { "--rounds", "N", "times through all files (3)", "a whole number from 1 to 1024", read_count,
+      .at = offsetof(input, rounds) },
+};
+
+const command cli_bench_input = {
+    .name = "input",
+    .arguments = "--data FILES",
+    .help = "reading and parsing records",
+    .about = "Times how fast TFRecord files of tf.train.Example are read, in records a second: raw "
+             "(records with their checksums verified) and parsed (shuffled, batched by 64, parsed, "
+             "the image's bytes as f32). The best of several rounds counts.",
+    .examples = "  lockstep bench input --data 'train-*.tfrecord'",
+    CLI_OPTIONS(options),
+    .request_bytes = sizeof(input),
+    .defaults = default_input,
+    .run = run,
+};

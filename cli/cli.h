@@ -1,5 +1,5 @@
 /*
- * What the subcommands of `lockstep` share: exit states, tables of commands, options, errors and
+ * What the subcommands of `lockstep` share: exit states, errors, tables of commands and options,
  * JSON lines. Results go to stdout, all else to stderr. Nothing here knows a subcommand.
  */
 #ifndef LOCKSTEP_CLI_H
@@ -7,11 +7,13 @@
 
 #include <lockstep/status.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* 3 (a worker failed) and 130 (interrupted) come with the commands that can end so. */
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* CLI.md's: done; the work failed; the command line or a file was wrong; a worker or the cluster
+ * failed; ended by Ctrl-C or SIGTERM. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CLUSTER = 3, EXIT_INTERRUPTED = 130 };
 
 /* ---- errors ------------------------------------------------------------------------- */
 
@@ -32,49 +34,105 @@ int cli_failed(const cli *c);
 /* The last thing a command does: EXIT_DONE, unless its results could not be written. */
 int cli_done(const cli *c);
 
-/* ---- tables of commands ----------------------------------------------------------------- */
+/* ---- tables --------------------------------------------------------------------------- */
+
+/*
+ * All that is known of a command line is in static tables: --help, the man pages and the completions
+ * come from them, and so does the reading. A command is
+ *
+ *     typedef struct request { int64_t ranks; bool quiet; } request;
+ *
+ *     static const cli_option options[] = {
+ *         { "--ranks", "N", "threads that take part (2)", "a whole number from 1 to 1024",
+ *           read_ranks, .at = offsetof(request, ranks) },
+ *         { "--quiet", .help = "print less", .at = offsetof(request, quiet) },
+ *     };
+ *
+ *     const command cli_fly = { .name = "fly", .help = "fly away", .about = "...",
+ *                               CLI_OPTIONS(options), .request_bytes = sizeof(request),
+ *                               .defaults = default_request, .run = run };
+ *
+ * and is listed in the table of main.c (or of bench.c).
+ *
+ * Texts (`about`, `files`, `examples`) are paragraphs with an empty line between them, which are
+ * filled to the width there is; a line that begins with a space stays as it is. So examples read
+ * "What it does:\n\n  lockstep fly --ranks 3".
+ */
+typedef struct cli_option {
+    const char *name;     /* "--ranks" */
+    const char *argument; /* "N"; NULL: a flag, a bool at `at` that becomes true */
+    const char *help;     /* some words, with the default in brackets at their end */
+    const char *expected; /* "a whole number from 1 to 1024", for the error */
+    bool (*read)(const char *text, void *to); /* false: text is not what is expected */
+    size_t at;                                /* of what `read` writes, in the request */
+    const char *values; /* for completions: words ("sgd adam"), FILE or DIR among them for names
+                         * of files or directories; NULL: none */
+    const char *group;  /* begins a group of options with this heading; NULL: as before */
+} cli_option;
 
 typedef struct command {
-    const char *name;
-    const char *arguments;
-    const char *help;
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    const char *name;      /* in the table; one that begins with '-' stands like an option */
+    const char *arguments; /* positional ones, "CHECKPOINT FILE"; NULL: none */
+    const char *help;      /* some words for a list of commands; NULL: hidden there */
+    const char *about;     /* text for --help and the man page */
+    const char *values;    /* completions of positional arguments, as an option's */
+    int n_options;
+    const cli_option *options;
+    int least, most; /* positional arguments; most -1: any number */
+    size_t request_bytes;
+    void (*defaults)(void *request);                                   /* NULL: all zero */
+    int (*run)(const cli *c, void *request, int n, char **positional); /* an exit status */
+    const struct command_table *commands;                              /* or: a table of its own */
+    /* For the man page: */
+    const char *examples;    /* text; --help shows it, too */
+    const char *files;       /* text */
+    const char *environment; /* words, each in man.c's list of variables */
 } command;
+
+#define CLI_OPTIONS(list) .n_options = sizeof(list) / sizeof(list)[0], .options = (list)
 
 typedef struct command_table {
     const char *name; /* "lockstep bench" */
-    const char *what; /* a sentence for --help */
+    const char *what; /* text for --help */
     int count;
-    const command *commands;
+    const command *const *commands;
 } command_table;
 
-int cli_run_command(const command_table *table, int argc, char **argv);
-int cli_print_commands(const command_table *table, int argc, char **argv); /* --help */
+/* Finds the command that argv[1] names, reads its options and positional arguments, which may stand
+ * between them, and runs it; nothing runs and nothing is printed before all were read. `--` ends
+ * the options; of an option given twice the last counts; --help and --json are there without
+ * being listed. Returns the exit status. */
+int cli_run(const command_table *table, int argc, char **argv);
 
-/* Every command line has it, so that a wrong one can be told as JSON, too. */
-bool cli_wants_json(int argc, char **argv);
+/* What --help prints. */
+int cli_print_table(const cli *c, const command_table *table);
+int cli_print_help(const cli *c, const command *its);
 
-/* ---- options -------------------------------------------------------------------------------- */
+/* Every command has these. */
+extern const cli_option cli_common[];
+enum { CLI_COMMON = 2 };
 
-typedef struct cli_option {
-    const char *name;     /* "--ranks" */
-    const char *argument; /* "N"; NULL: it takes none */
-    const char *help;
-    const char *expected;                     /* "a whole number from 1 to 1024", for the error */
-    bool (*read)(const char *text, void *to); /* false: text is not what is expected */
-    void *to;
-} cli_option;
+/* A text of this page's kind, filled to `width` columns behind `indent` spaces. */
+void cli_print_text(FILE *to, const char *text, int indent, int width);
 
-/* Reads `--name value`, `--name=value` and flags; of an option given twice the last counts.
- * --help and --json are there without being listed. False: it ends here, with `*status`. */
-bool cli_read_options(const cli *c, const char *what, int count, const cli_option *options,
-                      int argc, char **argv, int *status);
+/* Words of one paragraph, from column `at`; lines that follow begin at `indent`. Returns where a line
+ * begins that is empty or stays as it is. */
+const char *cli_fill(FILE *to, const char *text, int at, int indent, int width);
 
-/* For readers of options: a number and nothing else. */
+/* Which of the words (with single spaces between them) was probably meant by what was given, in
+ * `out`; false: none is near. */
+bool cli_nearest(const char *given, const char *words, char *out, size_t room);
+
+/* ---- for readers of options ----------------------------------------------------------------- */
+
+/* A number and nothing else. */
 bool cli_whole(const char *text, int64_t least, int64_t most, int64_t *out);
-bool cli_seconds(const char *text, void *to); /* a double: more than 0, at most a day */
+bool cli_number(const char *text, double least, double most, double *out);
 
+bool cli_seconds(const char *text, void *to); /* a double: more than 0, at most a day */
 #define CLI_SECONDS_EXPECTED "a number of seconds above 0"
+
+bool cli_text(const char *text, void *to); /* a const char * that is not empty */
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 /*
- * The command `lockstep`: finds the subcommand in a table and hands over to it.
- * --help is printed from the same table. Machine output goes to stdout, errors
+ * The command `lockstep`: the table of its subcommands. Machine output goes to stdout, errors
  * to stderr; a wrong command line is one line that says what to do, and exit 2.
  * Like everything in cli/ it sees the public headers only.
  */
@@ -8,14 +7,22 @@
 
 #include "bench.h"
 #include "cli.h"
+#include "doctor.h"
+#include "tables.h"
 
-static int cmd_help(int argc, char **argv);
-static int cmd_version(int argc, char **argv);
+static int print_version(const cli *c, void *request, int n, char **positional)
+{
+    (void)request, (void)n, (void)positional;
+    printf("lockstep %s\n", ls_version());
+    return cli_done(c);
+}
 
-static const command commands[] = {
-    { "bench", "WHAT", "measure this machine ('bench --help' lists what)", cmd_bench },
-    { "--help", "", "show this text", cmd_help },
-    { "--version", "", "show the version", cmd_version },
+static const command version = { .name = "--version",
+                                 .help = "show the version",
+                                 .run = print_version };
+
+static const command *const commands[] = {
+    &cli_bench, &cli_doctor, &version, &cli_man, &cli_completions,
 };
 
 static const command_table table = { .name = "lockstep",
@@ -23,22 +30,26 @@ static const command_table table = { .name = "lockstep",
                                      .count = sizeof commands / sizeof commands[0],
                                      .commands = commands };
 
-static int cmd_help(int argc, char **argv)
-{
-    return cli_print_commands(&table, argc, argv);
-}
-
-static int cmd_version(int argc, char **argv)
-{
-    const cli c = { .name = "lockstep", .json = cli_wants_json(argc, argv) };
-    if (argc > 1)
-        return cli_error(&c, EXIT_USAGE, LS_INVALID, "'lockstep --help' lists what there is",
-                         "unexpected argument '%s'", argv[1]);
-    printf("lockstep %s\n", ls_version());
-    return cli_done(&c);
-}
+const command cli_root = {
+    .name = "lockstep",
+    .help = "synchronous data-parallel training",
+    .about =
+        "Trains a model on several devices at once: each replica computes with its share of the "
+        "batch, their gradients are summed, and all take the same step, so that the result is that "
+        "of one large batch. The result has the same bits wherever the replicas run.\n"
+        "\n"
+        "Results go to standard output, as one JSON object a line with --json; errors go to "
+        "standard error, one line that says what was wrong and what to do. With --json an error "
+        "is also the last object on standard output:\n"
+        "\n"
+        "  {\"event\":\"error\",\"code\":\"..\",\"text\":\"..\",\"hint\":\"..\"}",
+    .files = "  /usr/share/datasets/fashion-mnist\n\n"
+             "Fashion-MNIST, as Debian's package dataset-fashion-mnist installs it.",
+    .environment = "LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR",
+    .commands = &table,
+};
 
 int main(int argc, char **argv)
 {
-    return cli_run_command(&table, argc, argv);
+    return cli_run(&table, argc, argv);
 }

@@ -67,6 +67,10 @@ LS_BEGIN_DECLS
 /* "0.1.0". */
 LS_API const char *ls_version(void);
 
+/* The libraries that a build can use, by number from 0: its name, or NULL beyond the last. `*version`
+ * (may be NULL) is "2.9.0", or NULL when this build does without it. */
+LS_API const char *ls_build_library(int i, const char **version);
+
 LS_END_DECLS
 
 #endif

@@ -44,6 +44,12 @@ expect 0 '^usage: lockstep COMMAND' '' --help
 expect 2 '' "no command given; 'lockstep --help'"
 expect 2 '' "unknown command 'fly'; 'lockstep --help'" fly
 expect 2 '' "unknown option '--fly'; 'lockstep --help'" --fly
+expect 2 '' "unknown command 'benhc'; did you mean 'lockstep bench'?" benhc
+expect 2 '' "unknown command 'help'; did you mean 'lockstep --help'?" help
+expect 2 '' "unknown option '--verson'; did you mean 'lockstep --version'?" --verson
+expect 2 '"code":"LS_INVALID","text":"no command given' 'no command given' --json
+json_lines 1
+expect 0 '^usage: lockstep COMMAND' '' -h
 expect 2 '' "unexpected argument 'now'" --version now
 expect 2 '' "unexpected argument 'now'" --help now
 expect 2 '' "unknown command ''" ''
@@ -90,6 +96,18 @@ expect 2 '' "'fastest' is not an algorithm; there are auto direct ring" bench al
 expect 2 '' '--ranks has no value: give a whole number' bench allreduce --ranks
 expect 2 '' "--json takes no value, but got '1'" bench allreduce --json=1
 expect 2 '' "unknown option '--fly'; 'lockstep bench allreduce --help'" bench allreduce --fly
+expect 2 '' "unknown option '--rank'; did you mean --ranks?" bench allreduce --rank 3
+expect 2 '' "unknown option '--sec=1'; did you mean --seconds?" bench dispatch --sec=1
+expect 2 '"hint":"did you mean ring?"}$' 'did you mean ring?' bench allreduce --json --algorithm rign
+json_lines 1
+expect 2 '' "unexpected argument '--json'" bench allreduce -- --json # no option, so no JSON either
+expect 0 '^usage: lockstep bench dispatch' '' bench dispatch -h
+expect 2 '' 'no argument given; usage: lockstep SHELL' --completions
+expect 2 '' 'there are no files to read' bench input
+for files in '' , a,,b "$(seq -s , 65)"; do
+    expect 2 '' "--data: '$files' is not up to 64 names of files" bench input --data "$files"
+done
+expect 1 '' "nowhere/x.tfrecord" bench input --data nowhere/x.tfrecord
 expect 2 '' "unexpected argument 'now'" bench allreduce now
 expect 2 '"text":"unknown option .--fly=.*"}$' "unknown option '--fly=1'" bench dispatch --fly=1 --json
 

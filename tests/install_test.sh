@@ -61,6 +61,19 @@ fi
 command=$(find "$tmp/root" -path '*/bin/lockstep')
 [ "$("$command" --version)" = "lockstep $version" ] || fail 'the installed command does not run'
 
+man=$(find "$tmp/root" -path '*/man1/lockstep.1*')
+[ -n "$man" ] || fail 'no lockstep(1)'
+for page in "$(dirname "$man")"/*; do
+    case $(basename "$page") in
+    lockstep.1*) ;;
+    lockstep-*) "$command" --man --list | grep -q -x "$(basename "$page" | sed 's/\.1.*//')" || fail "what is $page?" ;;
+    *) fail "what is $page?" ;;
+    esac
+done
+for file in bash-completion/completions/lockstep zsh/site-functions/_lockstep fish/vendor_completions.d/lockstep.fish; do
+    [ -s "$(find "$tmp/root" -path "*/share/$file")" ] || fail "no $file"
+done
+
 make -s -C "$source" uninstall BUILD="$build" DESTDIR="$tmp/root"
 left=$(find "$tmp/root" ! -type d)
 [ -z "$left" ] || fail "uninstall leaves $left"
