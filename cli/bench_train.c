@@ -58,7 +58,8 @@ static void print_results(const cli *c, const session *s, windows *w)
     int replicas = ls_num_replicas(s->strategy);
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
-    double tokens = s->text ? atof(strchr(ls_model_input(ls_trainer_model(s->trainer)), '[') + 1) : 0;
+    double tokens =
+        s->text ? atof(strchr(ls_model_input(ls_trainer_model(s->trainer)), '[') + 1) : 0;
     if (!c->json) {
         printf("%s, %d replicas of %lld: %.0f samples/s (best %.0f)", s->model_name, replicas,
                (long long)s->global_batch / replicas, median, best);
@@ -144,8 +145,9 @@ const command cli_bench_train = {
     .name = "train",
     .arguments = "[MODEL]",
     .help = "samples a second of training",
-    .about = "Times training as `lockstep train` does it, input included: a window to warm up, then "
-             "five, of which the median and the best are told.",
+    .about =
+        "Times training as `lockstep train` does it, input included: a window to warm up, then "
+        "five, of which the median and the best are told.",
     .values = "cnn cnn2 mlp resnet gpt FILE",
     .examples = "  lockstep bench train cnn --replicas 2 --batch 64 --steps 1000 --json",
     CLI_OPTIONS(options),

@@ -54,9 +54,10 @@ const command cli_evaluate = {
     .name = "evaluate",
     .arguments = "CHECKPOINT",
     .help = "loss and accuracy of a trained model",
-    .about = "Prints the loss and accuracy of a checkpoint on the test set. CHECKPOINT is a file, or a "
-             "directory, of which the newest good one is taken; any safetensors file with "
-             "the model's weights will do, with --model.",
+    .about =
+        "Prints the loss and accuracy of a checkpoint on the test set. CHECKPOINT is a file, or a "
+        "directory, of which the newest good one is taken; any safetensors file with "
+        "the model's weights will do, with --model.",
     .values = "FILE",
     .examples = "  lockstep evaluate run",
     CLI_OPTIONS(options),

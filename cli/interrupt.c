@@ -30,9 +30,10 @@ static void note(int number)
 
 void interrupt_watch(const char *name)
 {
-    snprintf(last_words, sizeof last_words,
-             "%s: ended at once by a second signal; the last checkpoint that was written is whole\n",
-             name);
+    snprintf(
+        last_words, sizeof last_words,
+        "%s: ended at once by a second signal; the last checkpoint that was written is whole\n",
+        name);
     struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -26,7 +26,8 @@ static void print_person(const printing *p, int64_t k, const int64_t *classes, c
     printf("%lld", (long long)p->sample);
     for (int64_t i = 0; i < k; i++) {
         const char *name = data_class(p->data, classes[i]);
-        printf("  %lld%s%s %.4f", (long long)classes[i], name ? " " : "", name ? name : "", shares[i]);
+        printf("  %lld%s%s %.4f", (long long)classes[i], name ? " " : "", name ? name : "",
+               shares[i]);
     }
     printf("\n");
 }
@@ -116,8 +117,8 @@ static void defaults(void *to)
 }
 
 static const cli_option options[] = {
-    { "--top", "N", "classes of each sample, the likeliest first (3)", "a whole number from 1 to 100",
-      read_top, .at = offsetof(request, top) },
+    { "--top", "N", "classes of each sample, the likeliest first (3)",
+      "a whole number from 1 to 100", read_top, .at = offsetof(request, top) },
     SAVED_OPTIONS,
 };
 
@@ -125,9 +126,10 @@ const command cli_predict = {
     .name = "predict",
     .arguments = "CHECKPOINT FILE",
     .help = "classes and probabilities of what is in a file",
-    .about = "Prints for each sample of FILE the likeliest classes and their probabilities, in the "
-             "order of the file: a picture (.png, .jpg), arrays (.npy, .npz, idx) or TFRecord files. "
-             "Pictures are brought to the size that the model takes.",
+    .about =
+        "Prints for each sample of FILE the likeliest classes and their probabilities, in the "
+        "order of the file: a picture (.png, .jpg), arrays (.npy, .npz, idx) or TFRecord files. "
+        "Pictures are brought to the size that the model takes.",
     .values = "FILE",
     .examples = "  lockstep predict run shoe.png",
     CLI_OPTIONS(options),

@@ -18,7 +18,8 @@ static const char *default_devices(int64_t replicas, int64_t threads, char *out,
     size_t used = 0;
     out[0] = '\0';
     for (int64_t i = 0; i < count && used < room - 16; i++)
-        used += (size_t)snprintf(out + used, room - used, "%s/cpu:%lld", i ? "," : "", (long long)i);
+        used +=
+            (size_t)snprintf(out + used, room - used, "%s/cpu:%lld", i ? "," : "", (long long)i);
     return out;
 }
 
@@ -36,10 +37,11 @@ static bool open_strategy(const session_request *r, session *s)
     int64_t replicas = r->replicas ? r->replicas : r->devices ? named_devices(r->devices) : 2;
     if (ls_device_threads(s->threads))
         return false;
-    s->strategy = ls_mirrored(LS_MIRRORED(
-            .devices = r->devices ? r->devices
-                                  : default_devices(replicas, s->threads, devices, sizeof devices),
-            .replicas = (int)replicas, .cross_device = r->cross_device));
+    s->strategy =
+        ls_mirrored(LS_MIRRORED(.devices = r->devices ? r->devices
+                                                      : default_devices(replicas, s->threads,
+                                                                        devices, sizeof devices),
+                                .replicas = (int)replicas, .cross_device = r->cross_device));
     return s->strategy;
 }
 
@@ -76,9 +78,8 @@ static ls_optimizer *make_optimizer(const session_request *r, const session *s)
         return ls_sgd(LS_SGD(.rate = rate, .schedule = schedule, .weight_decay = decay,
                              .clip_global_norm = r->clip,
                              .momentum = kind == OPTIMIZER_MOMENTUM ? 0.9 : 0));
-    const ls_adam_options *options =
-        LS_ADAM(.rate = rate, .schedule = schedule, .weight_decay = decay,
-                .clip_global_norm = r->clip);
+    const ls_adam_options *options = LS_ADAM(.rate = rate, .schedule = schedule,
+                                             .weight_decay = decay, .clip_global_norm = r->clip);
     return kind == OPTIMIZER_ADAM ? ls_adam(options) : ls_adamw(options);
 }
 
@@ -87,11 +88,12 @@ static ls_optimizer *make_optimizer(const session_request *r, const session *s)
 static bool open_trainer(const session_request *r, session *s, ls_model *m)
 {
     ls_optimizer *optimizer = make_optimizer(r, s);
-    s->trainer = optimizer ? ls_trainer_new(LS_TRAINER(.strategy = s->strategy, .model = m,
-                                                       .optimizer = optimizer,
-                                                       .global_batch = s->global_batch,
-                                                       .seed = r->seed, .command = r->command))
-                           : NULL;
+    s->trainer =
+        optimizer
+            ? ls_trainer_new(LS_TRAINER(.strategy = s->strategy, .model = m, .optimizer = optimizer,
+                                        .global_batch = s->global_batch, .seed = r->seed,
+                                        .command = r->command))
+            : NULL;
     if (s->trainer)
         return true;
     ls_optimizer_free(optimizer);

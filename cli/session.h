@@ -27,11 +27,11 @@ typedef struct session_request {
     const char *devices;
     ls_cross_device cross_device;
     session_optimizer optimizer;
-    double rate;          /* 0.001 */
-    double weight_decay;  /* NaN: the optimizer's own */
-    double clip;          /* of the global norm; 0: none */
-    bool cosine;          /* the rate falls to 0 in half a wave over all steps... */
-    int64_t warmup;       /* ...after so many in which it climbs */
+    double rate;           /* 0.001 */
+    double weight_decay;   /* NaN: the optimizer's own */
+    double clip;           /* of the global norm; 0: none */
+    bool cosine;           /* the rate falls to 0 in half a wave over all steps... */
+    int64_t warmup;        /* ...after so many in which it climbs */
     int64_t epochs, steps; /* for that; 0: not known */
     uint64_t seed;
     const char *command; /* for the record */
@@ -66,13 +66,13 @@ double session_bits(double loss);
 
 /* The options that train, evaluate... share, as rows of a table whose request begins with (or has, at
  * `at`) a session_request. */
-bool session_read_count(const char *text, void *to);     /* int64_t, from 1 */
-bool session_read_replicas(const char *text, void *to);  /* int64_t, 1 to 1024 */
-bool session_read_threads(const char *text, void *to);   /* int64_t, 1 to 1024 */
+bool session_read_count(const char *text, void *to);    /* int64_t, from 1 */
+bool session_read_replicas(const char *text, void *to); /* int64_t, 1 to 1024 */
+bool session_read_threads(const char *text, void *to);  /* int64_t, 1 to 1024 */
 bool session_read_optimizer(const char *text, void *to);
 bool session_read_cross_device(const char *text, void *to);
-bool session_read_rate(const char *text, void *to);      /* double, above 0 */
-bool session_read_share(const char *text, void *to);     /* double, 0 or more */
-bool session_read_seed(const char *text, void *to);      /* uint64_t */
+bool session_read_rate(const char *text, void *to);  /* double, above 0 */
+bool session_read_share(const char *text, void *to); /* double, 0 or more */
+bool session_read_seed(const char *text, void *to);  /* uint64_t */
 
 #endif

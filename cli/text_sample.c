@@ -203,8 +203,9 @@ const command cli_sample = {
     .name = "sample",
     .arguments = "CHECKPOINT",
     .help = "text from a trained gpt",
-    .about = "Writes text with a language model, byte after byte, to standard output. The same seed "
-             "gives the same text.",
+    .about =
+        "Writes text with a language model, byte after byte, to standard output. The same seed "
+        "gives the same text.",
     .values = "FILE",
     .examples = "  lockstep sample run --bytes 500 --prompt 'In the beginning '",
     CLI_OPTIONS(options),

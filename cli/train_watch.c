@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "crash_guard.h"
 #include "interrupt.h"
 
 enum { EVENT_EVERY = 100 };
@@ -84,6 +86,19 @@ static void show(train_watch *w, const ls_progress *p, void (*how)(bar *, const 
     how(w->bar, &f);
 }
 
+/* ---- what a crash would leave ----------------------------------------------------------------- */
+
+/* The callback that saves was called before this one: if it saved this step, the file is there. */
+static void note_checkpoint(const train_watch *w, int64_t step)
+{
+    char path[4096];
+    if (!w->checkpoints)
+        return;
+    snprintf(path, sizeof path, "%s/step-%09lld.safetensors", w->checkpoints, (long long)step);
+    if (access(path, F_OK) == 0)
+        crash_guard_saved(path);
+}
+
 /* ---- the callback ------------------------------------------------------------------------------------------ */
 
 static ls_status at_begin(const ls_progress *p, void *user)
@@ -91,6 +106,8 @@ static ls_status at_begin(const ls_progress *p, void *user)
     train_watch *w = user;
     w->began = w->step_began = now();
     w->step = p->step;
+    crash_guard_step(p->step + 1);
+    note_checkpoint(w, p->step);
     sum_phases(w->session->strategy, w->before);
     throughput_start(&w->speed);
     show(w, p, bar_show, false, false);
@@ -119,6 +136,8 @@ static ls_status after_step(const ls_progress *p, void *user)
     train_watch *w = user;
     double time = now();
     w->step = p->step;
+    crash_guard_step(p->step + 1);
+    note_checkpoint(w, p->step);
     w->loss = p->loss;
     w->step_samples += p->rows;
     throughput_step(&w->speed, time, p->rows);
@@ -144,6 +163,7 @@ static ls_status after_epoch(const ls_progress *p, void *user)
     w->step_samples = 0;
     if (!isnan(ls_trainer_value(p->trainer, "test_loss")))
         w->tested = p->step;
+    note_checkpoint(w, p->step);
     events_epoch(w->events, w->session, p->epoch, p->step);
     show(w, p, bar_epoch, false, true);
     return look_for_end(w);
@@ -158,9 +178,12 @@ static ls_status at_end(const ls_progress *p, void *user)
     return LS_OK;
 }
 
-void train_watch_open(train_watch *w, const session *s, events *e, double deadline)
+void train_watch_open(train_watch *w, const session *s, events *e, double deadline,
+                      const char *checkpoints)
 {
-    *w = (train_watch){ .session = s, .events = e, .deadline = deadline, .loss = NAN, .tested = -1 };
+    *w =
+        (train_watch){ .session = s, .events = e, .deadline = deadline, .loss = NAN, .tested = -1 };
+    w->checkpoints = checkpoints;
     w->callback = (ls_callback){ .size = sizeof w->callback,
                                  .user = w,
                                  .name = "watch",

@@ -20,16 +20,18 @@ typedef struct train_watch {
     double step_began; /* the first step since the last step event */
     int64_t step_samples;
     double before[LS_PHASES]; /* seconds of the replicas at the beginning */
-    int64_t step;   /* the last one done */
-    int64_t tested; /* the step after which the last test was; -1: none */
-    double seconds; /* of the fit, at its end */
-    int64_t told; /* the last one with an event */
+    int64_t step;             /* the last one done */
+    int64_t tested;           /* the step after which the last test was; -1: none */
+    double seconds;           /* of the fit, at its end */
+    int64_t told;             /* the last one with an event */
     double loss;
     const char *signal; /* that ended it; NULL */
     bool late;          /* the deadline ended it */
+    const char *checkpoints; /* where they go; NULL: nowhere */
 } train_watch;
 
-/* `deadline`: seconds after which it ends; 0: none. */
-void train_watch_open(train_watch *w, const session *s, events *e, double deadline);
+/* `deadline`: seconds after which it ends; 0: none. `checkpoints`: their directory, or NULL. */
+void train_watch_open(train_watch *w, const session *s, events *e, double deadline,
+                      const char *checkpoints);
 
 #endif

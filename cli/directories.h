@@ -1,0 +1,16 @@
+/*
+ * Whether what a command is to write can be written, found out before it works for hours. Each tells
+ * what is wrong and gives an exit status, EXIT_DONE when nothing is; NULL as path is nothing to write.
+ */
+#ifndef LOCKSTEP_CLI_DIRECTORIES_H
+#define LOCKSTEP_CLI_DIRECTORIES_H
+
+#include "cli.h"
+
+/* Makes the directory, with all above it. `option` names it to the user: "--log". */
+int check_directory(const cli *c, const char *option, const char *path);
+
+/* That a file of that path can be made. */
+int check_file(const cli *c, const char *option, const char *path);
+
+#endif
