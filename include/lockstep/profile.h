@@ -11,8 +11,10 @@
  *     ...steps...
  *     ls_profile_write(s, "trace.json");         // for chrome://tracing and ui.perfetto.dev
  *
- * Phases are told apart in traced steps (ls_run). Seconds are counted at all times: a few looks at
- * the clock a step.
+ * Phases are told apart in traced steps (ls_run); in eager ones meetings are `reduce`, the rest is
+ * `other`. Phases of a replica never overlap, and those of a run add up to its time. Replicas that
+ * take turns on a device have times of their own: another one's turn is `other`. Seconds are
+ * counted at all times: a few looks at the clock a step.
  */
 #ifndef LOCKSTEP_PROFILE_H
 #define LOCKSTEP_PROFILE_H
@@ -38,7 +40,9 @@ typedef enum ls_phase {
 } ls_phase;
 LS_API const char *ls_phase_name(ls_phase phase); /* "?" for none of them */
 
-/* Seconds that the replica has spent in each phase since the strategy was made. */
+/* Seconds that the replica has spent in each phase since the strategy was made: exact between
+ * runs; during one, the phases that have ended. The default strategy, which is any thread's,
+ * counts nothing: zeros. */
 LS_API ls_status ls_phase_seconds(const ls_strategy *s, int replica, double seconds[LS_PHASES]);
 
 /* Records phases from now on, until written; what was recorded before is dropped. At most

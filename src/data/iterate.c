@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "data/crc32c.h"
+#include "data/distribute.h"
 #include "data/iterator.h"
+#include "strategy/phases.h"
+#include "strategy/strategy.h"
 #include "tensor/tensor.h"
 
 struct ls_iterator {
@@ -18,7 +21,8 @@ struct ls_iterator {
     ls__chunk chunk; /* of one element */
     int64_t *last;
     uint64_t iteration;
-    bool waits; /* for ls_initialize */
+    bool waits;          /* for ls_initialize */
+    ls__phases *waiting; /* whose replicas wait for its elements, or NULL */
 };
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -66,6 +70,8 @@ ls_iterator *ls__iterator_new(ls_dataset *d)
         return NULL;
     }
     i->dataset = ls__dataset_ref(d);
+    if (d->stage == &ls__distribute_stage)
+        i->waiting = ((const ls__distribution *)d->options)->strategy->phases;
     i->waits = true;
     return i;
 }
@@ -127,15 +133,10 @@ ls_status ls_initialize(ls_iterator *it)
 
 /* ---- going through ------------------------------------------------------------------------- */
 
-ls_status ls_next(ls_iterator *it, ls_value **out)
+static ls_status next(ls_iterator *it, ls_value **out)
 {
-    ls_status st = check("ls_next", it);
-    if (!st && !out)
-        st = ls__fail(LS_INVALID, "ls_next: out is NULL");
-    if (st)
-        return st;
     ls__chunk_clear(&it->chunk);
-    st = ls__it_pull(it->it, 1, &it->chunk);
+    ls_status st = ls__it_pull(it->it, 1, &it->chunk);
     if (st == LS_END)
         return st;
     if (st)
@@ -152,6 +153,19 @@ ls_status ls_next(ls_iterator *it, ls_value **out)
         return ls_error_pending();
     *out = element;
     return LS_OK;
+}
+
+ls_status ls_next(ls_iterator *it, ls_value **out)
+{
+    ls_status st = check("ls_next", it);
+    if (!st && !out)
+        st = ls__fail(LS_INVALID, "ls_next: out is NULL");
+    if (st)
+        return st;
+    ls__input_wait wait = ls__input_wait_begin(it->waiting);
+    st = next(it, out);
+    ls__input_wait_end(it->waiting, wait);
+    return st;
 }
 
 ls_status ls_next_of(void *iterator, ls_value **out)

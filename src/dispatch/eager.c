@@ -30,6 +30,16 @@ ls__sink *ls__sink_set(ls__sink *sink)
     return before;
 }
 
+ls_phase ls__sink_phase(ls_phase phase)
+{
+    if (!the_sink)
+        return phase;
+    ls_phase before = the_sink->phase;
+    if (before != LS_PHASE_REDUCE)
+        the_sink->phase = phase;
+    return before;
+}
+
 /* Calls with more inputs and outputs than this take their arrays from the frame. */
 #define FEW 8
 

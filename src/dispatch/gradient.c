@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "dispatch/call.h"
+#include "dispatch/sink.h"
 #include "dispatch/tape.h"
 
 /* ---- values on a path from an x, each with the gradient it has so far -------- */
@@ -358,6 +359,7 @@ ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor
     if (st)
         return st;
     slots values = { 0 };
+    ls_phase before = ls__sink_phase(LS_PHASE_BACKWARD);
     st = slots_grow(&values);
     for (int i = 0; i < n_xs && !st; i++)
         st = slots_add(&values, xs[i]->id);
@@ -369,6 +371,7 @@ ls_status ls__gradients(ls_tape *tape, int n_ys, ls_tensor *const *ys, ls_tensor
         st = backward(tape, &values, begin, end, n_xs, xs);
     if (!st)
         st = collect(&values, n_xs, xs, out, connected ? connected : &unasked);
+    ls__sink_phase(before);
     slots_free(&values);
     return st;
 }

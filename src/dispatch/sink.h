@@ -7,6 +7,8 @@
 #ifndef LS__DISPATCH_SINK_H
 #define LS__DISPATCH_SINK_H
 
+#include <lockstep/profile.h>
+
 #include "dispatch/call.h"
 
 typedef struct ls__sink {
@@ -14,7 +16,8 @@ typedef struct ls__sink {
     /* Several replicas are at work in this one step (a run inside a traced function): whose the
      * numbers of a draw would be could not be told when it is replayed. */
     bool crowded;
-    int replica; /* whose calls these are, then; -1: nobody's in particular */
+    int replica;    /* whose calls these are, then; -1: nobody's in particular */
+    ls_phase phase; /* what the calls are part of; LS_PHASE_REDUCE: all of them are a meeting's */
     /* Records a call whose specs are known; writes handles of the innermost frame to `out`. */
     ls_status (*record)(struct ls__sink *sink, const ls_call *c, ls_tensor *const *inputs,
                         ls_tensor **out);
@@ -31,5 +34,9 @@ ls_status ls__check_symbol(const char *what, int i, const ls_tensor *t);
 /* Of the calling thread; NULL: calls run now. Set returns the one before. */
 ls__sink *ls__sink_get(void);
 ls__sink *ls__sink_set(ls__sink *sink);
+
+/* Calls of this thread are part of `phase` from now on, where a step is traced and this is no
+ * meeting; returns what they were part of before. */
+ls_phase ls__sink_phase(ls_phase phase);
 
 #endif

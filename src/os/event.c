@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/topology.h"
 
 /* Turns of some 30 ns: a few microseconds, longer than a meeting of threads that run takes. */
@@ -44,13 +45,6 @@ int ls__spin_for(int threads)
     return threads > ls__cores() ? LS__SPIN_NEVER : LS__SPIN_SHORT;
 }
 
-static int64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void ls__event_post_many(ls__event *e, uint32_t many)
 {
     /* Also a release, that pairs with the loads in ls__event_wait. */
@@ -70,7 +64,7 @@ static const struct timespec *time_left(ls__deadline *d, struct timespec *room)
 {
     if (!d || d->limit <= 0)
         return NULL;
-    int64_t t = now(), left = d->at ? d->at - t : d->limit;
+    int64_t t = ls__now(), left = d->at ? d->at - t : d->limit;
     if (!d->at)
         d->at = d->limit > INT64_MAX - t ? INT64_MAX : t + d->limit;
     left = left > 0 ? left : 0;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "os/plain_thread.h"
@@ -67,10 +68,13 @@ ls_status ls__hosts_start(ls_strategy *s, int first, int end)
 {
     if (end <= 1)
         return LS_OK; /* also: the default strategy is any thread's */
-    if (!s->hosts)
-        s->hosts = calloc((size_t)s->replicas, sizeof *s->hosts);
-    if (!s->hosts)
-        return ls__fail_memory("the threads of a strategy", (size_t)s->replicas * sizeof *s->hosts);
+    const size_t bytes = (size_t)s->replicas * sizeof *s->hosts;
+    if (!s->hosts) {
+        s->hosts = aligned_alloc(alignof(ls__host), bytes);
+        if (!s->hosts)
+            return ls__fail_memory("the threads of a strategy", bytes);
+        memset(s->hosts, 0, bytes);
+    }
     ls_status st = LS_OK;
     for (int r = first > 0 ? first : 1; r < end && !st; r++)
         st = start(s, r);

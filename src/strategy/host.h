@@ -7,6 +7,8 @@
 #define LS__STRATEGY_HOST_H
 
 #include "os/event.h"
+#include <stdalign.h>
+
 #include "strategy/strategy.h"
 
 typedef enum ls__order {
@@ -18,7 +20,7 @@ typedef enum ls__order {
 } ls__order;
 
 typedef struct ls__host {
-    ls_strategy *strategy;
+    alignas(64) ls_strategy *strategy; /* one cache line: an order is one way of it and back */
     int replica;
     struct ls__thread *thread; /* NULL: not started */
     ls__event go;

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "strategy/combine.h"
 #include "strategy/defect.h"
+#include "strategy/phases.h"
 #include "strategy/run_state.h"
 #include "strategy/step.h"
 #include "tensor/tensor.h"
@@ -70,6 +71,8 @@ static ls_status begin(const char *who, ls_strategy *s, const void *given, place
             ls__fail(LS_STATE, "%s: %s is running a step already", who, ls__strategy_text(s)),
             "one run at a time; give each thread a strategy of its own");
     }
+    if (!p->mode.run)
+        ls__phases_begin(s->phases, s->steps);
     ls__error_scope_open(&p->errors);
     return LS_OK;
 }
@@ -77,6 +80,8 @@ static ls_status begin(const char *who, ls_strategy *s, const void *given, place
 static ls_value *end(const char *who, ls_strategy *s, place *p, ls_value *results)
 {
     bool top = !p->mode.run;
+    if (top)
+        ls__phases_end(s->phases);
     if (top && (results || LS__DEFECT(LS__STEP_AFTER_FAILURE)) && !ls__is_default(s))
         s->steps++;
     ls_status st = results ? LS_OK : ls_error_pending();

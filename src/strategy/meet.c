@@ -11,6 +11,7 @@
 #include "strategy/combine.h"
 #include "strategy/defect.h"
 #include "strategy/host.h"
+#include "strategy/phases.h"
 #include "strategy/run_state.h"
 #include "strategy/team.h"
 #include "strategy/tracer.h"
@@ -150,11 +151,15 @@ static ls_status merge_in_context(ls__run *run)
     int recorded = ls__run_records_for(run, -1);
     ls_status st = run->s->replicas > 1 ? ls__team_make(run->s) : LS_OK;
     ls__team *team = ls__team_use(run->s->replicas > 1 ? &run->s->team : NULL);
+    const int phase = ls__phases_now(run->s->phases);
+    if (!run->tracer && !run->sink)
+        ls__phases_enter(run->s->phases, 0, run->s->replicas, LS_PHASE_REDUCE);
     if (!st) {
         st = LS_NO_MEMORY;
         LS_FRAME
             st = merge(run);
     }
+    ls__phases_enter(run->s->phases, 0, run->s->replicas, phase);
     ls__team_use(team);
     ls__run_records_for(run, recorded);
     ls__mode_pop(&mode);

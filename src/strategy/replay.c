@@ -7,6 +7,7 @@
  */
 #include "strategy/replay.h"
 
+#include <stdalign.h>
 #include <string.h>
 
 #include "collective/placement.h"
@@ -15,6 +16,7 @@
 #include "ops/replicas.h"
 #include "strategy/defect.h"
 #include "strategy/host.h"
+#include "strategy/phases.h"
 #include "strategy/team.h"
 #include "tensor/journal.h"
 #include "tensor/tensor.h"
@@ -30,11 +32,11 @@ typedef struct part {
     ls_tensor **outputs;
 } part;
 
+/* All that the devices' threads look at is on one cache line. */
 struct ls__replay {
-    ls_strategy *s;
+    alignas(64) ls_strategy *s;
     ls__traced_step *step;
-    part *parts; /* V */
-    ls__journal journal;
+    part *parts;              /* V */
     ls__journal *journal_now; /* what pieces run under: the journal, or NULL */
     int piece;                /* meetings held so far */
     bool to_tail;             /* pieces stop where nothing can fail any more */
@@ -42,6 +44,7 @@ struct ls__replay {
     ls_numerics numerics;
     int kernel_threads;
     _Atomic int pending; /* devices still at work in this round */
+    ls__journal journal;
 };
 
 /* ---- a round --------------------------------------------------------------------------------- */
@@ -92,6 +95,27 @@ static bool run_part(ls__replay *p, int r, int device)
     return !mine->status;
 }
 
+/* The device's replicas, one after the other. Whose turn it is not waits for no reduction; what
+ * all of them wait for in the end is that, where others are at work or a meeting comes. */
+static void run_parts(ls__replay *p, int device)
+{
+    const int first = ls__block_begin(p->s->replicas, p->devices, device);
+    const int end = ls__block_begin(p->s->replicas, p->devices, device + 1);
+    bool busy = false;
+    for (int r = first; r < end && p->s->phases; r++)
+        busy |= ls__instance_has_work(p->step->programs[r].instance);
+    if (busy)
+        ls__phases_enter(p->s->phases, first + 1, end, LS_PHASE_OTHER);
+    for (int r = first; r < end; r++) {
+        if (!run_part(p, r, device))
+            break; /* the step did not happen: what the others would do is not seen */
+        if (busy && r + 1 < end)
+            ls__phases_enter(p->s->phases, r, r + 1, LS_PHASE_OTHER);
+    }
+    if (busy && (p->devices > 1 || p->piece < p->step->n_meetings))
+        ls__phases_enter(p->s->phases, first, end, LS_PHASE_REDUCE);
+}
+
 static void run_share(ls__replay *p, int device)
 {
     ls_strategy *s = p->s;
@@ -101,10 +125,7 @@ static void run_share(ls__replay *p, int device)
     int threads = ls__kernel_threads_get();
     if (threads != p->kernel_threads)
         ls__kernel_threads(p->kernel_threads);
-    int end = ls__block_begin(s->replicas, p->devices, device + 1);
-    for (int r = ls__block_begin(s->replicas, p->devices, device); r < end; r++)
-        if (!run_part(p, r, device))
-            break; /* the step did not happen: what the others would do is not seen */
+    run_parts(p, device);
     if (threads != p->kernel_threads)
         ls__kernel_threads(threads);
     ls_check_numerics(numerics);
@@ -394,7 +415,9 @@ static ls_value *replay(ls__replay *p, const ls_value *arguments)
     ls__draws_get(&draws);
     begin_all(p, &draws);
     ls__journal_open(&p->journal, ls__journal_used());
+    const int phase = ls__phases_now(p->s->phases);
     ls_status st = run_pieces(p);
+    ls__phases_enter(p->s->phases, 0, p->s->replicas, phase);
     if (st)
         ls__draws_set(&draws); /* a step that failed never drew */
     if (st && !LS__DEFECT(LS__LOST_UNDO)) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "collective/placement.h"
+#include "strategy/phases.h"
 #include "strategy/step.h"
 
 void ls__step_unplace(ls__traced_step *step)
@@ -29,7 +30,8 @@ void ls__step_unplace(ls__traced_step *step)
 
 /* An instance of replica r's program; its packed weights are those of the first of the device
  * with the same plan. */
-static ls_status open_program(ls__traced_step *step, int first, int r, ls__storage *arena)
+static ls_status open_program(ls__traced_step *step, const ls_strategy *s, int first, int r,
+                              ls__storage *arena)
 {
     ls__piece *p = &step->programs[r];
     const ls__graph *g = p->recorded;
@@ -43,6 +45,8 @@ static ls_status open_program(ls__traced_step *step, int first, int r, ls__stora
         if (step->programs[q].plan == p->plan)
             twin = step->programs[q].instance;
     ls_status st = ls__instance_open_with(p->plan, cells, arena, twin, &p->instance);
+    if (!st && s->phases)
+        ls__instance_watch(p->instance, (ls__watch){ ls__phase_watch, &s->phases->of[r] });
     free(cells);
     return st;
 }
@@ -63,7 +67,7 @@ static ls_status open_device(ls__traced_step *step, const ls_strategy *s, int d)
     m->arena = ls__storage_new("the memory of a traced step", bytes);
     ls_status st = m->arena ? LS_OK : LS_NO_MEMORY;
     for (int r = first; r < end && !st; r++)
-        st = open_program(step, first, r, m->arena);
+        st = open_program(step, s, first, r, m->arena);
     for (int k = 0; k < step->n_meetings && !st; k++)
         if (step->meetings[k].folded.count > 0)
             st = ls__fold_stack_make(&m->folds[k], &step->meetings[k].folded, s->team.folded, d,
@@ -84,6 +88,8 @@ ls_status ls__step_place(ls__traced_step *step, const ls_strategy *s)
     ls_status st = LS_OK;
     for (int d = 0; d < devices && !st; d++)
         st = open_device(step, s, d);
+    for (int k = 0; k < step->n_meetings && s->phases && !st; k++)
+        ls__instance_watch(step->meetings[k].instance, (ls__watch){ ls__phases_watch, s->phases });
     if (st)
         ls__step_unplace(step);
     return st;

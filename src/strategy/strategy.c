@@ -16,6 +16,7 @@
 #include "strategy/context.h"
 #include "strategy/cross_device.h"
 #include "strategy/host.h"
+#include "strategy/phases.h"
 #include "strategy/team.h"
 #include "tensor/tensor.h"
 
@@ -259,11 +260,12 @@ static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
                  "the number of pipelines divides that of replicas: each feeds as many");
         return NULL;
     }
-    ls_strategy *s = calloc(1, sizeof *s);
+    ls_strategy *s = aligned_alloc(alignof(ls_strategy), sizeof *s);
     if (!s) {
         ls__fail_memory("ls_mirrored", sizeof *s);
         return NULL;
     }
+    memset(s, 0, sizeof *s);
     atomic_init(&s->refs, 1);
     s->serial = atomic_fetch_add(&made, 1) + 1;
     s->replicas = replicas;
@@ -273,7 +275,8 @@ static ls_strategy *make(const ls_mirrored_options *o, const device_list *list)
     s->pipelines = pipelines;
     s->prefetch = o->prefetch;
     s->whole_steps = o->whole_steps;
-    if (place(s, list)) {
+    s->phases = ls__phases_new(replicas);
+    if (!s->phases || place(s, list)) {
         ls__strategy_unref(s);
         return NULL;
     }
@@ -327,6 +330,7 @@ void ls__strategy_unref(ls_strategy *s)
     free(s->devices);
     free(s->device_names);
     free(s->replica_names);
+    ls__phases_free(s->phases);
     free(s);
 }
 

@@ -5,6 +5,7 @@
 #define LS__STRATEGY_STRATEGY_H
 
 #include <lockstep/strategy.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 
 #include "collective/packs.h"
@@ -13,6 +14,7 @@
 #include "tensor/device.h"
 
 struct ls__host;
+struct ls__phases;
 
 /* An eager step that was run before: later runs of it go at once. */
 typedef struct ls__seen {
@@ -44,16 +46,18 @@ struct ls_strategy {
     _Atomic int scopes;     /* open on any thread */
     _Atomic bool running;   /* a top-level run is under way */
     struct ls__host *hosts; /* V, the first unused; NULL until one is needed */
-    /* One post a round, by the last who stops; here, not in the run, since who posts may look
-     * at it once more when the run is over. */
-    ls__event done;
     uint32_t rounds;
+    /* One post a round, by the last who stops; here, not in the run, since who posts may look
+     * at it once more when the run is over. On a cache line of its own: who waits looks at it all
+     * the time. */
+    alignas(64) ls__event done;
     /* Variables with a cell per replica, which replicas write while others run; and the lock of the
      * list. */
-    struct ls_variable *own_first;
+    alignas(64) struct ls_variable *own_first;
     atomic_flag own_lock;
     ls__seen seen[LS__MOST_SEEN];
     int n_seen;
+    struct ls__phases *phases; /* where the time of replicas goes; NULL: the default strategy */
 };
 
 ls_strategy *ls__strategy_ref(ls_strategy *s);

@@ -230,6 +230,7 @@ static ls_status new_meeting(ls__tracer *t, const char *name)
     more[n - 1] = (meeting){ .recorder = ls__recorder_new(name) };
     if (!more[n - 1].recorder)
         return LS_NO_MEMORY;
+    ls__recorder_sink(more[n - 1].recorder)->phase = LS_PHASE_REDUCE;
     step->n_meetings++;
     return LS_OK;
 }

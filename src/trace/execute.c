@@ -37,6 +37,8 @@ struct ls__instance {
     ls__instance *twin;
     ls__arena memory; /* what the calls point at */
     int at;           /* the next instruction */
+    int stretch;      /* of the plan: the one it is in */
+    ls__watch watch;
     ls__draw draw;
     bool checked;
 };
@@ -261,6 +263,7 @@ void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__dr
     for (int k = 0; k < i->inputs_at.count; k++)
         *i->inputs_at.list[k].at = inputs[i->inputs_at.list[k].index];
     i->at = 0;
+    i->stretch = 0;
     i->checked = ls__numerics() != LS_NUMERICS_OFF;
     i->draw = *draw;
 }
@@ -301,7 +304,7 @@ static bool still_packed(ls__instance *i, int n, int cell)
     return false;
 }
 
-static ls_status run_to(ls__instance *i, int stop, int *meeting)
+static ls_status run_stretch(ls__instance *i, int stop, int *meeting)
 {
     const ls__plan *plan = i->plan;
     while (i->at < stop) {
@@ -333,10 +336,27 @@ static ls_status run_to(ls__instance *i, int stop, int *meeting)
     return LS_OK;
 }
 
+/* Who watches is told where a phase begins, and where a piece goes on in one. */
+static ls_status run_watched(ls__instance *i, int stop, int *meeting)
+{
+    const ls__stretch *stretches = i->plan->stretches;
+    *meeting = -1;
+    while (i->at < stop) {
+        while (stretches[i->stretch + 1].begin <= i->at)
+            i->stretch++;
+        i->watch.enter(i->watch.who, stretches[i->stretch].phase);
+        int end = stretches[i->stretch + 1].begin;
+        ls_status st = run_stretch(i, end < stop ? end : stop, meeting);
+        if (st || *meeting >= 0)
+            return st;
+    }
+    return LS_OK;
+}
+
 ls_status ls__instance_run_to(ls__instance *i, int stop, int *meeting)
 {
     uint64_t fpu = ls__fpu_enter();
-    ls_status st = run_to(i, stop, meeting);
+    ls_status st = (i->watch.enter ? run_watched : run_stretch)(i, stop, meeting);
     ls__fpu_leave(fpu);
     return st;
 }
@@ -344,6 +364,16 @@ ls_status ls__instance_run_to(ls__instance *i, int stop, int *meeting)
 ls_status ls__instance_run(ls__instance *i, int *meeting)
 {
     return ls__instance_run_to(i, i->plan->n_instructions, meeting);
+}
+
+void ls__instance_watch(ls__instance *i, ls__watch watch)
+{
+    i->watch = watch;
+}
+
+bool ls__instance_has_work(const ls__instance *i)
+{
+    return i->at < i->plan->n_instructions && !(i->calls[i->at].op->flags & LS__OP_SYNC);
 }
 
 ls_status ls__instance_end(ls__instance *i, ls_status st)

@@ -53,6 +53,17 @@ ls_status ls__instance_run(ls__instance *i, int *meeting);
 /* The same, but not further than instruction `stop` (then *meeting is -1, too). */
 ls_status ls__instance_run_to(ls__instance *i, int stop, int *meeting);
 
+/* Who is told when a replay comes into another phase, and when a piece begins in one: on the thread
+ * that runs it. */
+typedef struct ls__watch {
+    void (*enter)(void *who, ls_phase phase); /* NULL: nobody */
+    void *who;
+} ls__watch;
+void ls__instance_watch(ls__instance *i, ls__watch watch);
+
+/* Whether the next piece has any instruction: replicas may come to a meeting with nothing done. */
+bool ls__instance_has_work(const ls__instance *i);
+
 /* For who runs a meeting: puts the operator's place in front of its error. */
 ls_status ls__instance_failed(const ls__instance *i, int instruction, ls_status st);
 

@@ -45,6 +45,7 @@ ls__graph *ls__graph_new(const char *name)
         return NULL;
     }
     g->replica = -1;
+    g->phase = LS_PHASE_FORWARD;
     g->name = ls__arena_string(&g->arena, name);
     if (!g->name) {
         ls__graph_free(g);
@@ -172,7 +173,8 @@ ls__node *ls__graph_add(ls__graph *g, ls__node *before, const ls_op *op, const v
                         .n_cells = n_cells,
                         .draw = -1,
                         .where = before ? before->where : g->calls,
-                        .replica = before ? before->replica : g->replica };
+                        .replica = before ? before->replica : g->replica,
+                        .phase = before ? before->phase : g->phase };
     node->attrs = op->attr_size ? own_copy(g, attrs, op->attr_size) : NULL;
     node->inputs = own_copy(g, inputs, sizeof *inputs * (size_t)n_inputs);
     node->cells = own_copy(g, cells, sizeof *cells * (size_t)n_cells);
@@ -317,6 +319,7 @@ ls__graph *ls__graph_copy(const ls__graph *g)
     c->draws = g->draws;
     c->calls = g->calls;
     c->meetings = g->meetings;
+    c->phase = g->phase;
     if (st) {
         ls__graph_free(c);
         return NULL;

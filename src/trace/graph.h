@@ -23,10 +23,13 @@
  *     ls__uses_free(&uses);
  *
  * What is no longer used is left to the dead-node pass. A fused node goes where
- * the last node of its pattern is; it takes over that one's `where`.
+ * the last node of its pattern is; it takes over that one's `where`. Its phase is that of
+ * the place where it stands.
  */
 #ifndef LS__TRACE_GRAPH_H
 #define LS__TRACE_GRAPH_H
+
+#include <lockstep/profile.h>
 
 #include "base/arena.h"
 #include "dispatch/call.h"
@@ -38,13 +41,14 @@ typedef struct ls__node {
     const ls_op *op;
     void *attrs; /* op->attr_size bytes, or NULL */
     int n_inputs, n_outputs, n_cells;
-    int *inputs;  /* wires */
-    int *outputs; /* wires */
-    int *cells;   /* numbers of cells */
-    int64_t draw; /* of a node that draws: its ordinal among the step's draws */
-    int where;    /* the call was number `where` of the step as traced, from 1 */
-    int replica;  /* who made it in a run that is part of this step; -1: nobody in particular */
-    int at;       /* its index in the list; ls__graph_number keeps it */
+    int *inputs;    /* wires */
+    int *outputs;   /* wires */
+    int *cells;     /* numbers of cells */
+    int64_t draw;   /* of a node that draws: its ordinal among the step's draws */
+    int where;      /* the call was number `where` of the step as traced, from 1 */
+    int replica;    /* who made it in a run that is part of this step; -1: nobody in particular */
+    ls_phase phase; /* what it was part of; not stored */
+    int at;         /* its index in the list; ls__graph_number keeps it */
 } ls__node;
 
 typedef enum ls__wire_kind { LS__WIRE_RESULT, LS__WIRE_INPUT, LS__WIRE_CONSTANT } ls__wire_kind;
@@ -86,10 +90,11 @@ typedef struct ls__graph {
     int n_inputs, room_inputs;
     int *outputs; /* wires */
     int n_outputs, room_outputs;
-    int64_t draws; /* how many draws a step takes */
-    int calls;     /* calls of the step as traced: what `where` counts to */
-    int replica;   /* while it is recorded: who makes the next nodes, or -1 */
-    int meetings;  /* while it is recorded: so far (LS__OP_SYNC nodes) */
+    int64_t draws;  /* how many draws a step takes */
+    int calls;      /* calls of the step as traced: what `where` counts to */
+    int replica;    /* while it is recorded: who makes the next nodes, or -1 */
+    ls_phase phase; /* while it is recorded: what the next nodes are part of */
+    int meetings;   /* while it is recorded: so far (LS__OP_SYNC nodes) */
 } ls__graph;
 
 /* ---- making and freeing ------------------------------------------------------- */
@@ -111,7 +116,7 @@ ls_status ls__graph_output(ls__graph *g, int wire);
 
 /* Calls `op` on wires and cells: runs the shape rule, adds the node before
  * `before` (NULL: at the end) and makes its wires. NULL: the shape rule's error.
- * Attributes are copied. `where` is taken from `before` (or g->calls). */
+ * Attributes are copied. `where` and phase are taken from `before` (or the graph). */
 ls__node *ls__graph_call(ls__graph *g, ls__node *before, const ls_op *op, const void *attrs,
                          int n_inputs, const int *inputs);
 ls__node *ls__graph_call_cells(ls__graph *g, ls__node *before, const ls_op *op, const void *attrs,

@@ -35,7 +35,7 @@ static bool same_node(const ls__node *a, const ls__node *b)
 {
     return a->op == b->op && a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs &&
            a->n_cells == b->n_cells && a->draw == b->draw && a->where == b->where &&
-           same_ints(a->n_inputs, a->inputs, b->inputs) &&
+           a->phase == b->phase && same_ints(a->n_inputs, a->inputs, b->inputs) &&
            same_ints(a->n_outputs, a->outputs, b->outputs) &&
            same_ints(a->n_cells, a->cells, b->cells) && ls__same_attrs(a->op, a->attrs, b->attrs);
 }

@@ -66,6 +66,7 @@ ls_status ls__lower_snapshots(ls__graph *g)
             break;
         }
         node->where = read->where;
+        node->phase = read->phase;
         ls__graph_redirect(g, read->outputs[0], node->outputs[0], node);
         i = node->at;
     }

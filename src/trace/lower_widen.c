@@ -66,6 +66,7 @@ static ls_status widen(ls__graph *g, ls__node *node, int *wide)
         if (!back)
             return ls_error_pending();
         back->where = node->where;
+        back->phase = node->phase;
         ls__graph_redirect(g, narrow, back->outputs[0], back);
     }
     return LS_OK;

@@ -131,6 +131,8 @@ ls__plan *ls__plan_make_lent(ls__graph *g, ls__pass_set off, unsigned flags, int
     if (!st)
         st = list_instructions(plan);
     if (!st)
+        st = ls__plan_phases(plan);
+    if (!st)
         st = take_lent(plan, n_lent, lent);
     if (!st)
         find_tail(plan, checked);
@@ -154,6 +156,7 @@ void ls__plan_free(ls__plan *plan)
         return;
     ls__graph_free(plan->graph);
     free(plan->instructions);
+    free(plan->stretches);
     free(plan->places);
     free(plan->undo);
     free(plan->buckets);

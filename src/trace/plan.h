@@ -59,10 +59,18 @@ typedef struct ls__lent {
     bool placed;
 } ls__lent;
 
+/* Instructions from `begin` on, up to the next stretch, are part of one phase. */
+typedef struct ls__stretch {
+    int begin;
+    ls_phase phase;
+} ls__stretch;
+
 typedef struct ls__plan {
     ls__graph *graph; /* compiled; the plan owns it */
     ls__instruction *instructions;
     int n_instructions;
+    ls__stretch *stretches; /* neighbours differ in phase; one more says where the last ends */
+    int n_stretches;
     int tail;          /* the first instruction from which on none can fail */
     ls__place *places; /* of each wire */
     ls__undo *undo;
@@ -105,6 +113,9 @@ typedef struct ls__place_options {
     bool turns; /* LS__PLAN_TURNS */
 } ls__place_options;
 ls_status ls__plan_places(ls__plan *plan, ls__place_options options);
+
+/* Which instructions are part of what: fills stretches (phases.c). */
+ls_status ls__plan_phases(ls__plan *plan);
 
 /* Pure: groups consecutive sizes into buckets of at most `cap` bytes (a larger one is
  * alone); writes the count of each to `counts` and returns how many there are. */

@@ -184,6 +184,7 @@ static ls_status add_node(ls__recorder *r, const ls_call *c, ls_tensor *const *i
     }
     r->graph->calls++;
     r->graph->replica = r->sink.replica;
+    r->graph->phase = r->sink.phase;
     *out = ls__graph_add(r->graph, NULL, c->op, c->attrs, c->n_inputs, wires, c->n_cells, cells,
                          c->n_outputs, c->out);
     return *out ? LS_OK : LS_NO_MEMORY;
@@ -260,9 +261,12 @@ ls__recorder *ls__recorder_new(const char *name)
         ls__fail_memory("a traced step", sizeof *r);
         return NULL;
     }
-    r->sink = (ls__sink){
-        .serial = ls__new_id(), .record = record, .mark = mark, .forget = forget, .replica = -1
-    };
+    r->sink = (ls__sink){ .serial = ls__new_id(),
+                          .record = record,
+                          .mark = mark,
+                          .forget = forget,
+                          .replica = -1,
+                          .phase = LS_PHASE_FORWARD };
     r->graph = ls__graph_new(name);
     r->symbol = ls__storage_wrap("a traced step", NULL, NULL, NULL);
     if (!r->graph || !r->symbol || make_room(r)) {

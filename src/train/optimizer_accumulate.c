@@ -161,7 +161,11 @@ ls_status ls__accumulate_here(const char *who, ls_optimizer *o, int count,
                               ls_tensor *const *gradients, ls_variable *const *variables)
 {
     ls_status st = check_asked(who, o);
-    return st ? st : accumulate(who, o, count, gradients, variables);
+    ls_phase before = ls__sink_phase(LS_PHASE_APPLY);
+    if (!st)
+        st = accumulate(who, o, count, gradients, variables);
+    ls__sink_phase(before);
+    return st;
 }
 
 ls_status ls_accumulate_gradients(ls_optimizer *o, int count, ls_tensor *const *gradients,

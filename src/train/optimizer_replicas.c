@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "dispatch/sink.h"
 #include "strategy/context.h"
 #include "strategy/run.h"
 #include "strategy/strategy.h"
@@ -127,8 +128,8 @@ static ls_value *apply_once(ls_strategy *s, ls_value *arguments, void *user)
     return ls_list(0, NULL);
 }
 
-ls_status ls__apply_here(const char *who, ls_status st, ls_optimizer *o, int count,
-                         ls_tensor *const *gradients, ls_variable *const *variables)
+static ls_status apply_here(const char *who, ls_status st, ls_optimizer *o, int count,
+                            ls_tensor *const *gradients, ls_variable *const *variables)
 {
     ls_replica *replica = ls__hosted();
     if (!replica || replica->strategy->replicas == 1)
@@ -141,6 +142,15 @@ ls_status ls__apply_here(const char *who, ls_status st, ls_optimizer *o, int cou
     if (ls__meet(replica, what, apply_once, o, arguments))
         return LS_OK;
     return ls_error_pending() ? ls_error_pending() : LS_CANCELLED;
+}
+
+ls_status ls__apply_here(const char *who, ls_status st, ls_optimizer *o, int count,
+                         ls_tensor *const *gradients, ls_variable *const *variables)
+{
+    ls_phase before = ls__sink_phase(LS_PHASE_APPLY);
+    st = apply_here(who, st, o, count, gradients, variables);
+    ls__sink_phase(before);
+    return st;
 }
 
 ls_status ls_apply_gradients(ls_optimizer *o, int count, ls_tensor *const *gradients,
