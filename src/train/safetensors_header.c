@@ -85,23 +85,39 @@ static ls_status read_shape(const char *path, const char *name, const json_t *in
                             ls__safetensors_entry *e, uint64_t *bytes)
 {
     const json_t *shape = json_object_get(info, "shape");
-    int64_t dims[LS_MAX_RANK];
     if (!json_is_array(shape))
         return bad_tensor(path, name, "no shape");
     const size_t rank = json_array_size(shape);
+    int64_t here = (int64_t)ls_dtype_size(e->type->type.dtype); /* bytes, were no dimension 0 */
+    bool fits = rank <= LS_MAX_RANK;
+    e->spec = (ls__spec){ .dtype = e->type->type.dtype, .rank = fits ? (int)rank : 0 };
     *bytes = e->type->type.bytes;
     for (size_t i = 0; i < rank; i++) {
         uint64_t dim;
         if (!natural(json_array_get(shape, i), &dim) || __builtin_mul_overflow(*bytes, dim, bytes))
             return bad_tensor(path, name, "a shape that none can have");
+        if (dim > 0 && __builtin_mul_overflow(here, (int64_t)dim, &here))
+            fits = false;
         if (i < LS_MAX_RANK)
-            dims[i] = (int64_t)dim;
+            e->spec.dims[i] = (int64_t)dim;
     }
-    if (rank > LS_MAX_RANK)
-        return ls__fail(LS_UNSUPPORTED,
-                        "'%s': tensor '%.100s' has %zu dimensions; at most %d are read", path, name,
-                        rank, LS_MAX_RANK);
-    return ls__spec_make(&e->spec, path, e->type->type.dtype, (int)rank, dims);
+    if (fits)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_UNSUPPORTED,
+                             "'%s': tensor '%.100s' has a shape of %zu dimensions "
+                             "that no tensor here can have",
+                             path, name, rank),
+                    "there are %d dimensions at most, and 2^63 bytes", LS_MAX_RANK);
+}
+
+static ls_status read_offsets(const char *path, const char *name, const json_t *info,
+                              ls__safetensors_entry *e)
+{
+    const json_t *offsets = json_object_get(info, "data_offsets");
+    if (json_array_size(offsets) != 2 || !natural(json_array_get(offsets, 0), &e->begin) ||
+        !natural(json_array_get(offsets, 1), &e->end) || e->end < e->begin)
+        return bad_tensor(path, name, "no data_offsets, or such as cannot be");
+    return LS_OK;
 }
 
 static ls_status read_entry(const char *path, const char *name, const json_t *info,
@@ -114,15 +130,11 @@ static ls_status read_entry(const char *path, const char *name, const json_t *in
     ls_status st = read_type(path, name, info, e);
     if (!st)
         st = read_shape(path, name, info, e, &bytes);
-    if (st)
-        return st;
-    const json_t *offsets = json_object_get(info, "data_offsets");
-    if (json_array_size(offsets) != 2 || !natural(json_array_get(offsets, 0), &e->begin) ||
-        !natural(json_array_get(offsets, 1), &e->end) || e->end < e->begin)
-        return bad_tensor(path, name, "no data_offsets, or such as cannot be");
-    if (e->end - e->begin != bytes)
-        return bad_tensor(path, name, "its data_offsets are not what its dtype and shape take");
-    return LS_OK;
+    if (!st)
+        st = read_offsets(path, name, info, e);
+    if (!st && e->end - e->begin != bytes)
+        st = bad_tensor(path, name, "its data_offsets are not what its dtype and shape take");
+    return st;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------ */

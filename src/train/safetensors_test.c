@@ -284,6 +284,10 @@ static void headers(void **state)
         assert_null(
             ls_safetensors_read(put("{" ENTRY("a", "[1,1,1,1,1,1,1,1,2]", "0", "8") "}", data, 8)));
         failed(LS_UNSUPPORTED, "9 dimensions");
+        assert_null(ls_safetensors_read(put(
+            "{" ENTRY("a", "[2]", "0", "8") "," ENTRY("z", "[0,4611686018427387904]", "8", "8") "}",
+            data, 8)));
+        failed(LS_UNSUPPORTED, "2 dimensions");
     }
 }
 
