@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash_guard.h"
+
 /* ---- the strategy --------------------------------------------------------------------------------- */
 
 /* So many CPU devices as this host serves well: no more than there are cores for. */
@@ -113,12 +115,24 @@ static bool open_data(const cli *c, const session_request *r, const ls_model *m,
     return r->no_data || data_open(c, &wanted, &s->data, status);
 }
 
+/* A user's code may crash: then that is said, not only "Segmentation fault". */
+static void guard(const cli *c, const char *which)
+{
+    static char what[MODEL_NAME_ROOM + 16];
+    if (!model_is_file(which))
+        return;
+    snprintf(what, sizeof what, "the model %s", model_base_name(which));
+    crash_guard_install(c, what);
+}
+
 static bool open_model(const cli *c, const session_request *r, session *s, int *status)
 {
+    const char *which = r->model ? r->model : "cnn";
     bool opened = false;
+    guard(c, which);
     ls_random_seed(r->seed);
     LS_SCOPE (s->strategy)
-        opened = model_file_open(c, r->model ? r->model : "cnn", &s->model, status);
+        opened = model_file_open(c, which, &s->model, status);
     if (!opened)
         return false;
     ls_model *m = s->model.model;

@@ -25,8 +25,8 @@ typedef struct train_watch {
     double seconds;           /* of the fit, at its end */
     int64_t told;             /* the last one with an event */
     double loss;
-    const char *signal; /* that ended it; NULL */
-    bool late;          /* the deadline ended it */
+    const char *signal;      /* that ended it; NULL */
+    bool late;               /* the deadline ended it */
     const char *checkpoints; /* where they go; NULL: nowhere */
 } train_watch;
 
