@@ -37,8 +37,8 @@
  *
  * A layer learns the shape of its x when it first sees one: ls_model_build sends a batch of no rows
  * through the model (training is false, and it is in no replica), and each layer makes its
- * variables then, of x's dtype. So their order, and the values they start with, are those of the way
- * through the model. Variables are named "LAYER/kernel". What `build` functions draw
+ * variables then, of x's dtype. So their order, and the values they start with, are those of the
+ * way through the model. Variables are named "LAYER/kernel". What `build` functions draw
  * (ls_random_normal) are initial values: they depend on the seed and on how many were drawn before.
  *
  * A file for `lockstep train FILE.c` defines one function, which makes the model:
