@@ -1,7 +1,7 @@
 /*
  * Memory runs out: the n-th allocation of a training step fails, for every n.
  * Each time the step says LS_NO_MEMORY, no variable and no counter has changed,
- * nothing leaks, and the next step works.
+ * nothing leaks, and the next step works. Datasets and models are made under the same rule.
  *
  * The linker puts the functions below in front of the allocator's (--wrap).
  */
@@ -343,6 +343,60 @@ static void every_allocation_of_distributed_datasets_may_fail(void **state)
     assert_int_equal(ls_strategy_free(s), LS_OK);
 }
 
+static ls_tensor *forward(void *net, ls_tensor *x, bool training)
+{
+    return ls_forward(*(ls_layer **)net, x, training);
+}
+
+static void build(ls_model *m, void *net)
+{
+    *(ls_layer **)net = ls_dense_layer(m, LS_DENSE_LAYER(.name = "out", .units = 2));
+    ls_model_variable(m, "more", ls_random_normal(LS_F32, LS_DIMS(3), 0, 1), true);
+}
+
+/* A model of Lockstep's own, one of a user's, and a metric. */
+static ls_status make_models_again(ls_strategy *s)
+{
+    LS_FRAME {
+        ls_model *m = ls_model_named("cnn2");
+        ls_model *mine = ls_model_new(LS_MODEL(.input = "f32[2]", .net_bytes = sizeof(ls_layer *),
+                                               .build = build, .forward = forward));
+        ls_metric *metric = NULL;
+        LS_SCOPE (s) {
+            if (ls_model_build(m))
+                assert_int_equal(ls_model_count(m), 0);
+            if (ls_model_build(mine))
+                assert_int_equal(ls_model_count(mine), 0);
+            metric = ls_accuracy("hits");
+        }
+        assert_true(ls_error_pending() || (ls_model_count(m) == 8 && metric));
+        ls_metric_free(metric);
+        ls_model_free(m);
+        ls_model_free(mine);
+    }
+    return ls_error_pending();
+}
+
+static void every_allocation_of_models_may_fail(void **state)
+{
+    (void)state;
+    ls_strategy *s = ls_mirrored(LS_MIRRORED(.replicas = 2));
+    long n = 0;
+    for (failed_one = true; failed_one; n++) {
+        size_t before = memory();
+        empty_stocks();
+        failed_one = false;
+        countdown = n;
+        ls_status st = make_models_again(s);
+        countdown = -1;
+        assert_int_equal(st, failed_one ? LS_NO_MEMORY : LS_OK);
+        assert_int_equal(ls_error(), st);
+        assert_int_equal(memory(), before);
+    }
+    assert_true(n > 60);
+    assert_int_equal(ls_strategy_free(s), LS_OK);
+}
+
 int main(void)
 {
     LS_FRAME { /* the root frame, devices and kernels' caches are made once */
@@ -360,6 +414,7 @@ int main(void)
         cmocka_unit_test(a_rank_without_memory_ends_the_call_for_all),
         cmocka_unit_test(every_allocation_of_examples_may_fail),
         cmocka_unit_test(every_allocation_of_distributed_datasets_may_fail),
+        cmocka_unit_test(every_allocation_of_models_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Asks Keras what the five models give, and writes it to tests/golden_models.txt.
+"""Asks Keras what the five models give, and two with all layers, and writes it to
+tests/golden_models.txt.
 
     golden-venv/bin/python tools/golden_models.py tests/golden_models.txt
 
 (golden.py says how to make the environment.) Weights and inputs are a function of the
 variable's number and the element's, so that nothing but answers has to be stored;
 tests/models_golden_test.c has the same function. A line is a model, what was asked,
-and numbers: logits, or, of a batch norm model, the moving statistics after a batch.
+and numbers: logits, or, of a batch norm model, the moving statistics after a batch ("train"
+without numbers: a batch that is only to leave them).
 """
 import os
 import sys
@@ -55,8 +57,8 @@ class Weights:
         return layer(x)
 
 
-def sequential(*layers):
-    w, x = Weights(), L.Input((28, 28, 1))
+def sequential(*layers, shape=(28, 28, 1), dtype="float32"):
+    w, x = Weights(), L.Input(shape, dtype=dtype)
     y = x
     for layer in layers:
         y = w.apply(layer, y)
@@ -77,6 +79,27 @@ def cnn2():
 def mlp():
     return sequential(L.Flatten(), L.Dense(2048, activation="relu"),
                       L.Dense(2048, activation="relu"), L.Dense(10))
+
+
+def layers():
+    """Each layer of model.h that pictures go through, with other options than the models have."""
+    return sequential(L.Conv2D(4, 5, strides=2, padding="same", activation="relu"),
+                      L.BatchNormalization(momentum=0.9, epsilon=1e-2), L.AveragePooling2D(2),
+                      L.LayerNormalization(epsilon=1e-5),
+                      L.Conv2D(5, 2, use_bias=False, activation="tanh"), L.Flatten(),
+                      L.Dense(7, use_bias=False), L.Activation("sigmoid"), L.Dropout(0.5), L.Dense(3),
+                      shape=(12, 10, 3))
+
+
+def pooled():
+    return sequential(L.Conv2D(4, 3, strides=3), L.GlobalAveragePooling2D(), L.Dense(3),
+                      shape=(12, 10, 3))
+
+
+def words():
+    return sequential(L.Embedding(16, 5), L.Dense(4, activation="relu"),
+                      L.LayerNormalization(epsilon=1e-2), L.Flatten(), L.Dense(2),
+                      shape=(6,), dtype="int32")
 
 
 def resnet():
@@ -142,6 +165,18 @@ def main():
             write("resnet", "block9/bn2/variance", last[3])
     ids = (mixed(128, INPUT) & np.uint32(255)).astype(np.int32).reshape(1, 128)
     write("gpt", "evaluate", gpt(ids).numpy()[0, ::9, ::17])
+
+    images = (unit((2, 12, 10, 3), INPUT) + 0.5).astype(np.float32)
+    model = layers()
+    write("layers", "evaluate", model(images, training=False))
+    write("layers", "train", np.zeros(0))  # dropout draws: what it left counts
+    model(images, training=True)
+    norm = next(l for l in model.layers if isinstance(l, L.BatchNormalization))
+    write("layers", "batch_norm_1/mean", norm.get_weights()[2])
+    write("layers", "batch_norm_1/variance", norm.get_weights()[3])
+    write("pooled", "evaluate", pooled()(images))
+    ids = (mixed(12, INPUT) & np.uint32(15)).astype(np.int32).reshape(2, 6)
+    write("words", "evaluate", words()(ids))
 
 
 if __name__ == "__main__":

@@ -36,8 +36,10 @@
  *        ls_tensor *logits = ls_model_forward(m, x, false);
  *
  * A layer learns the shape of its x when it first sees one: ls_model_build sends a batch of no rows
- * through the model, and each layer makes its variables then. So their order, and the values they
- * start with, are those of the way through the model. Variables are named "LAYER/kernel".
+ * through the model (training is false, and it is in no replica), and each layer makes its
+ * variables then, of x's dtype. So their order, and the values they start with, are those of the
+ * way through the model. Variables are named "LAYER/kernel". What `build` functions draw
+ * (ls_random_normal) are initial values: they depend on the seed and on how many were drawn before.
  *
  * A file for `lockstep train FILE.c` defines one function, which makes the model:
  *
@@ -171,13 +173,14 @@ LS_API ls_layer *ls_conv_layer(ls_model *m, const ls_conv_layer_options *options
 #endif
 
 /* Normalises over all axes but the last. Variables: scale, offset, and the moving mean and
- * variance, which follow the batches of training (with `sync` those of all replicas together, else
- * the mean of the replicas' own) and serve otherwise. */
+ * variance, which follow the batches of training that have rows, and serve otherwise. With `sync`
+ * they follow the rows of all replicas together; else each replica has its own, whose mean is read
+ * outside of replicas (as TensorFlow's under MirroredStrategy). Of a bf16 x they are f32. */
 typedef struct ls_batch_norm_layer_options {
     size_t size;
     const char *name;
-    double momentum; /* 0.99 */
-    double epsilon;  /* 1e-3 */
+    double momentum; /* 0.99; -1: 0 */
+    double epsilon;  /* 1e-3; -1: 0 */
     bool sync;       /* ls_sync_batch_norm */
 } ls_batch_norm_layer_options;
 LS_API void ls_batch_norm_layer_init(ls_batch_norm_layer_options *options);
@@ -190,7 +193,8 @@ LS_API ls_layer *ls_batch_norm_layer(ls_model *m, const ls_batch_norm_layer_opti
 /* Over the last axis; epsilon 0: 1e-5. Variables: scale, offset. */
 LS_API ls_layer *ls_layer_norm_layer(ls_model *m, const char *name, double epsilon);
 
-/* i32 [...] -> f32 [..., width]: rows of a table. Variable: table; spread 0: 0.05. */
+/* i32 or i64 [...] -> f32 [..., width]: rows of a table. Variable: table, which begins with normal
+ * numbers of this standard deviation; 0: 0.05. */
 LS_API ls_layer *ls_embedding_layer(ls_model *m, const char *name, int64_t rows, int64_t width,
                                     double spread);
 

@@ -257,6 +257,29 @@ static void in_replicas(void **state)
     }
 }
 
+static ls_value *count_pair(ls_value *pair, void *user)
+{
+    return ls_metric_update(user, ls_item(pair, 0), ls_item(pair, 1)) ? NULL : ls_list(0, NULL);
+}
+
+/* A replay counts, the trace does not. */
+static void in_a_traced_function(void **state)
+{
+    (void)state;
+    ls_metric *m = ls_accuracy("a");
+    ls_function *f = ls_trace(count_pair, m);
+    for (int turn = 1; turn <= 3; turn++)
+        LS_FRAME {
+            ls_value *pair =
+                ls_tensors(2, (ls_tensor *[]){ output_rows(0, ROWS), label_rows(0, ROWS) });
+            assert_non_null(ls_function_call(f, pair));
+            assert_int_equal(ls_metric_samples(m), turn * ROWS);
+        }
+    assert_int_equal(ls_function_traces(f), 1);
+    ls_function_free(f);
+    ls_metric_free(m);
+}
+
 static void counts_beyond_32_bits(void **state)
 {
     (void)state;
@@ -432,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup(weights, clean),
         cmocka_unit_test_setup(functions_of_ones_own, clean),
         cmocka_unit_test_setup(in_replicas, clean),
+        cmocka_unit_test_setup(in_a_traced_function, clean),
         cmocka_unit_test_setup(counts_beyond_32_bits, clean),
         cmocka_unit_test_setup(saved_and_restored, clean),
         cmocka_unit_test_setup(bad_arguments, clean),

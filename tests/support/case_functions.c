@@ -1,10 +1,11 @@
 /*
- * The public functions of ops.h and image.h by name, called with a case's inputs
+ * The public functions of ops.h, image.h and loss.h by name, called with a case's inputs
  * and attributes. Those that are a row are held against TensorFlow a second time, so
  * that an argument packed into the wrong attribute is noticed; those that are
  * made of rows are tested only here.
  */
 #include <lockstep/image.h>
+#include <lockstep/loss.h>
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
 #include <stdlib.h>
@@ -298,6 +299,16 @@ CALL(center_crop)
     return ls_center_crop(x[0], integer(c, "height"), integer(c, "width"));
 }
 
+CALL(huber_delta)
+{
+    return ls_huber_delta(x[0], x[1], real(c, "delta"));
+}
+
+CALL(smooth_labels)
+{
+    return ls_smooth_labels(x[0], real(c, "amount"));
+}
+
 CALL(random_uniform)
 {
     (void)x;
@@ -378,6 +389,9 @@ static const function functions[] = {
 
     OTHER(1, resize_bilinear), OTHER(1, resize_nearest), OTHER(1, crop), OTHER(1, center_crop),
     ONE(flip_left_right), ONE(flip_up_down),
+
+    TWO(mae), TWO(huber), OTHER(2, huber_delta), TWO(hinge), TWO(binary_xent), TWO(kl_divergence),
+    OTHER(1, smooth_labels),
 };
 /* clang-format on */
 
