@@ -1,18 +1,13 @@
 """TFRecord files written here are read by TensorFlow, and the reverse, plain, GZIP and ZLIB. Skipped
-where there is no TensorFlow (`make bench` installs one). Usage: tensorflow_records_test.py LIBRARY ROOT"""
-import importlib.util
-import os
-import sys
+where there is no TensorFlow (`make bench` installs one). Usage: tensorflow_records_test.py LIBRARY"""
+from support.packages import need
 
-SKIPPED = 77
-if importlib.util.find_spec("tensorflow") is None:
-    python = os.path.join(sys.argv[2], ".venv", "bin", "python")
-    if len(sys.argv) > 3 or not os.path.exists(python):
-        sys.exit(SKIPPED)
-    os.execv(python, [python] + sys.argv + ["again"])
+need("tensorflow")
 
 import ctypes as c
+import os
 import random
+import sys
 import tempfile
 
 ls = c.CDLL(sys.argv[1])

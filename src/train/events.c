@@ -20,14 +20,14 @@
 
 enum { KEPT = 64 << 10 };        /* bytes, at most, that wait for the disk */
 enum { MOST_BYTES = INT32_MAX }; /* of an event: protobuf reads no more */
-
-double ls__events_wait = 5;
+static const double SECONDS = 5; /* that they wait, at most, when more come */
 
 struct ls_events {
     ls__appender *file;
     ls__buffer waiting; /* records, whole ones */
     ls__buffer event;   /* the next one, while it is made */
     double flushed;     /* when, in steady seconds */
+    double wait;        /* seconds until the next time */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------- */
@@ -73,6 +73,7 @@ ls_events *ls_events_open(const char *directory)
     }
     ls_status st = open_file(who, e, directory);
     e->flushed = ls__steady_seconds();
+    e->wait = SECONDS;
     if (!st) {
         ls__event_version(&e->event, ls__wall_seconds());
         st = add_event(who, e);
@@ -85,6 +86,11 @@ ls_events *ls_events_open(const char *directory)
     e->file = NULL;
     free_events(e);
     return NULL;
+}
+
+void ls__events_wait(ls_events *e, double seconds)
+{
+    e->wait = seconds;
 }
 
 /* ---- writing -------------------------------------------------------------------------------------- */
@@ -136,7 +142,7 @@ static ls_status add_event(const char *who, ls_events *e)
     if (bytes > MOST_BYTES)
         return ls__hint(ls__fail(LS_INVALID, "%s: %zu bytes", who, bytes),
                         "nobody reads an event of more than 2 GiB");
-    if (ls__steady_seconds() - e->flushed >= ls__events_wait)
+    if (ls__steady_seconds() - e->flushed >= e->wait)
         return write_out(e);
     return to->used >= KEPT ? write_waiting(e) : LS_OK;
 }

@@ -13,8 +13,8 @@
 
 #include "base/buffer.h"
 
-/* Seconds that events wait for the disk, at most, when more come. For tests. */
-extern double ls__events_wait;
+/* How long events wait for the disk, at most, when more come. For tests. */
+void ls__events_wait(ls_events *e, double seconds);
 
 /* ---- histograms ------------------------------------------------------------------------------- */
 

@@ -22,8 +22,7 @@ enum { GRAPH_VERSIONS = 4, VERSIONS_PRODUCER = 1 };
 /* A recorded program: replica 0's (or the only one there is), or a meeting's. */
 typedef struct part {
     const ls__graph *g;
-    const ls__sources
-        *gained; /* where inputs from `arguments` on come from; NULL: there are none */
+    const ls__sources *gained; /* where inputs from `arguments` on come from; may be NULL */
     int arguments;
     int meeting; /* its number; -1: it is none */
     const char *scope;

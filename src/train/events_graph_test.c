@@ -306,6 +306,33 @@ static void odd_names(void **state)
         }
 }
 
+/* What is added to what it began with is its end. */
+static ls_value *residual_step(ls_value *arguments, void *user)
+{
+    model *m = user;
+    ls_tensor *h = ls_dense(ls_item(arguments, 0), ls_read(m->v[0]), ls_read(m->v[1]));
+    return ls_leaf(ls_add(h, ls_matmul(ls_dense(h, ls_read(m->v[2]), ls_read(m->v[3])),
+                                       ls_ones(LS_F32, LS_DIMS(2, 3)))));
+}
+
+static void residual(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        model m;
+        make(&m, "hidden");
+        ls_function *step = ls_trace(residual_step, &m);
+        assert_non_null(ls_function_call(step, batch()));
+        read_graph(step);
+        ls_function_free(step);
+        unmake(&m);
+    }
+    assert_true(takes("out/add_1", "hidden/add"));
+    assert_true(takes("out/add_1", "out/matmul_1"));
+    assert_true(takes("out/matmul_1", "out/constant"));
+    assert_string_equal(the("out/constant")->op, "Const");
+}
+
 static void other_programs(void **state)
 {
     (void)state;
@@ -342,6 +369,7 @@ int main(void)
         cmocka_unit_test(replicas),
         cmocka_unit_test(results_of_meetings),
         cmocka_unit_test(odd_names),
+        cmocka_unit_test(residual),
         cmocka_unit_test(other_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,20 +127,21 @@ static bool is_gradient(const layers *l, const ls__node *node)
     return yes;
 }
 
-/* Of a call that is none of a gradient: where what it works on comes from, variables first. */
+/* Of a call that is none of a gradient: that of a variable it takes, else of what was made last of what
+ * it takes: so where a layer is added to what it began with, that is its end. */
 static const char *layer_forward(const layers *l, const ls__node *node)
 {
-    const char *layer = "";
+    const ls__node *last = NULL;
     if (strstr(node->op->name, "_xent"))
         return "loss";
     for (int i = 0; i < node->n_inputs; i++) {
         const ls__node *from = maker(l, node->inputs[i]);
         if (from && (from->op->flags & LS_OP_READS) && l->of[from->at][0])
             return l->of[from->at];
-        if (from && !layer[0] && l->of[from->at])
-            layer = l->of[from->at];
+        if (from && l->of[from->at] && (!last || from->at > last->at))
+            last = from;
     }
-    return layer;
+    return last ? l->of[last->at] : "";
 }
 
 /* Whether `node` may be the gradient of `of`: conv2d_grad_filter of conv2d, matmul of matmul. */

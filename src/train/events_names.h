@@ -1,7 +1,7 @@
 /*
  * Names for the nodes of a graph that is shown. TensorBoard makes boxes of what stands before a
  * slash, and a recorded step has no boxes: only variables have names with layers in them,
- * "conv/kernel". So a call is put into the layer of the variable it reads, or of what it goes on
+ * "conv/kernel". So a call is put into the layer of the variable it takes, or of what it goes on
  * from; a gradient into that of the call it is the gradient of, under "gradients".
  *
  *     conv/kernel  conv/kernel/read  conv/conv2d  conv/add  conv/relu  loss/mean
