@@ -307,7 +307,7 @@ static void other_settings(void **state)
     free_pair(&p);
 }
 
-/* The dict with one entry another, more (NULL `drop`), or less (NULL `t`). */
+/* The dict with this entry another, or without it (NULL). */
 static ls_value *changed(const ls_value *all, const char *key, ls_tensor *t)
 {
     const char *keys[32];
