@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -119,6 +120,19 @@ static inline void put_file(const char *name, const void *data, size_t n)
     if (n)
         assert_int_equal(fwrite(data, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
+}
+
+/* The same in memory, for who writes thousands: there is one, whose path this is. */
+static inline const char *put_in_memory(const void *data, size_t n)
+{
+    static char path[64];
+    static int file = -1;
+    if (file < 0)
+        file = memfd_create("test", 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    assert_int_equal(ftruncate(file, 0), 0);
+    assert_int_equal(pwrite(file, data, n, 0), n);
+    return path;
 }
 
 /* The same ones for the same state, which moves on. */

@@ -146,6 +146,7 @@ static void full_disks(void **state)
         take_no_more_than(RLIM_INFINITY);
         assert_int_equal(st, LS_IO);
         assert_non_null(strstr(ls_error_text(), "byte 300000"));
+        assert_non_null(strstr(ls_error_hint(), "ulimit"));
         failed(LS_IO, in_dir("x"));
         assert_int_equal(ls__writer_put(w, "x", 1), LS_IO); /* for good: a gap is no file */
         failed(LS_IO, in_dir("x"));
@@ -166,6 +167,34 @@ static void full_disks(void **state)
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(open_files(), files);
     free_bytes(&b);
+}
+
+/* What nobody writes any more is removed, and nothing else. */
+static void rests(void **state)
+{
+    (void)state;
+    ls__writer *w = NULL;
+    assert_false(ls__writer_clean(in_dir("x")));
+    put_file("x", "abc", 3);
+    put_file("x.part", "abc", 3);
+    assert_true(ls__writer_clean(in_dir("x")));
+    assert_true(there("x"));
+    assert_false(there("x.part"));
+    assert_int_equal(ls__writer_open(in_dir("x"), LS__PLAIN, &w), LS_OK);
+    assert_int_equal(ls__writer_put(w, "def", 3), LS_OK);
+    assert_false(ls__writer_clean(in_dir("x")));
+    assert_true(there("x.part"));
+    assert_int_equal(ls__writer_close(w), LS_OK);
+    assert_int_equal(mkdir(in_dir("x.part"), 0777), 0); /* what is no file is not ours */
+    assert_false(ls__writer_clean(in_dir("x")));
+    assert_int_equal(rmdir(in_dir("x.part")), 0);
+    assert_int_equal(mkfifo(in_dir("x.part"), 0666), 0);
+    assert_false(ls__writer_clean(in_dir("x")));
+    assert_int_equal(unlink(in_dir("x.part")), 0);
+    assert_int_equal(symlink("x", in_dir("x.part")), 0);
+    assert_false(ls__writer_clean(in_dir("x")));
+    assert_true(there("x.part"));
+    assert_int_equal(ls_error_pending(), LS_OK);
 }
 
 static void names_that_are_none(void **state)
@@ -228,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup(nothing_until_it_is_closed, clean),
         cmocka_unit_test_setup(one_writer_at_a_time, clean),
         cmocka_unit_test_setup(full_disks, clean),
+        cmocka_unit_test_setup(rests, clean),
         cmocka_unit_test_setup(names_that_are_none, clean),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);

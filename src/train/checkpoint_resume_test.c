@@ -75,11 +75,38 @@ static void back_to_where_it_was(void **state)
     assert_string_equal(never_stopped().text, want.text);
 }
 
+/* Stopped between two parts of a batch: what every replica has summed up goes on. */
+static void between_parts(void **state)
+{
+    (void)state;
+    digest end_of[2];
+    for (int stopped = 0; stopped < 2; stopped++) {
+        run r;
+        begin_with(&r, "/cpu:0,/cpu:1", V, small_adam(true));
+        ls_function *part = ls_trace(part_step, &r);
+        ls_checkpoint c = checkpoint_of(&r);
+        if (!stopped) {
+            train(&r, 3);
+            train_by(&r, part, 2);
+            went_well(ls_checkpoint_save(in_dir("x.safetensors"), &c));
+        } else {
+            went_well(ls_checkpoint_restore(in_dir("x.safetensors"), &c));
+        }
+        train_by(&r, part, 1);
+        train(&r, 2);
+        end_of[stopped] = state_of(&r);
+        ls_function_free(part);
+        end(&r);
+    }
+    assert_string_equal(end_of[0].text, end_of[1].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(same_bits_on_any_placement, clean),
         cmocka_unit_test_setup(back_to_where_it_was, clean),
+        cmocka_unit_test_setup(between_parts, clean),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }

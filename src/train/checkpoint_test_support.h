@@ -23,8 +23,6 @@ typedef struct run {
     ls_optimizer *o;
     ls_function *step;
     ls_iterator *input;
-    bool accumulates;
-    int64_t turn; /* of ls_accumulate */
 } run;
 
 static inline void failed(ls_status want, const char *word)
@@ -52,6 +50,7 @@ static inline ls_value *train_step(ls_value *batch, void *user)
     return ls_leaf(loss);
 }
 
+/* A part of a batch, for an optimizer that accumulates. */
 static inline ls_value *part_step(ls_value *batch, void *user)
 {
     run *r = user;
@@ -128,7 +127,7 @@ static inline void end(run *r)
 }
 
 /* Epoch after epoch. */
-static inline void train(run *r, int steps)
+static inline void train_by(run *r, ls_function *step, int steps)
 {
     for (int i = 0; i < steps; i++)
         LS_FRAME {
@@ -139,9 +138,14 @@ static inline void train(run *r, int steps)
                 st = ls_next(r->input, &batch);
             }
             went_well(st);
-            if (!ls_run(r->s, r->step, batch))
+            if (!ls_run(r->s, step, batch))
                 fail_msg("step %d: %s", i, ls_error_report());
         }
+}
+
+static inline void train(run *r, int steps)
+{
+    train_by(r, r->step, steps);
 }
 
 static inline ls_checkpoint checkpoint_of(run *r)
@@ -176,6 +180,51 @@ static inline int clean(void **state)
     ls_error();
     empty_test_dir();
     return 0;
+}
+
+/* ---- what is said to the log ----------------------------------------------------------------------- */
+
+static char said[4096];
+
+static inline void listen(ls_log_level level, const char *message, void *user)
+{
+    (void)user;
+    if (level <= LS_LOG_WARNING && strlen(said) + strlen(message) + 2 < sizeof said)
+        strcat(strcat(said, message), "\n");
+}
+
+static inline int clean_and_listen(void **state)
+{
+    said[0] = '\0';
+    ls_log_set(listen, NULL, LS_LOG_WARNING);
+    return clean(state);
+}
+
+/* ---- files ----------------------------------------------------------------------------------------- */
+
+static inline bytes file_bytes(const char *name)
+{
+    bytes b = { 0 };
+    char part[4096];
+    FILE *f = fopen(in_dir(name), "rb");
+    assert_non_null(f);
+    for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;)
+        add_bytes(&b, part, n);
+    fclose(f);
+    return b;
+}
+
+static inline bool there(const char *name)
+{
+    return access(in_dir(name), F_OK) == 0;
+}
+
+static inline void damage(const char *name)
+{
+    bytes b = file_bytes(name);
+    b.at[b.n - 1] ^= 1;
+    put_file(name, b.at, b.n);
+    free_bytes(&b);
 }
 
 #endif
