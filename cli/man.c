@@ -16,6 +16,10 @@
 static const struct {
     const char *name, *text;
 } variables[] = {
+    { "CC",
+      "The compiler of models in FILE.c, with options if you like; else it is the first of cc, "
+      "gcc and clang." },
+    { "CLICOLOR_FORCE", "If it is set and not 0, colours are used where no terminal is, too." },
     { "LOCKSTEP_FASHION_MNIST", "The directory with the four files of Fashion-MNIST; else it is "
                                 "where Debian's package dataset-fashion-mnist puts them." },
     { "LOCKSTEP_ISA",
