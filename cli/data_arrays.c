@@ -23,26 +23,21 @@ static ls_value *to_numbers(ls_value *batch, void *user)
                                           sample_numbers(&h->y, ls_item(batch, Y), false) });
 }
 
-/* "f32[?,28,28,1], i32[?]" */
-static void describe(const data_held *h, char *out, size_t room)
+/* All, up to where the shuffle's notes of them would take 300 MB. */
+static int64_t shuffled_at_once(int64_t n)
 {
-    const sample *s[PARTS] = { &h->x, &h->y };
-    size_t at = 0;
-    for (int part = 0; part < PARTS; part++) {
-        const char *dims = strchr(s[part]->text, '[') + 1;
-        at += (size_t)snprintf(out + at, at < room ? room - at : 0, "%s%s[?%s%s", part ? ", " : "",
-                               ls_dtype_name(s[part]->dtype), s[part]->rank ? "," : "", dims);
-    }
+    const int64_t most = (int64_t)1 << 20;
+    return n < 1 ? 1 : n < most ? n : most;
 }
 
 static ls_dataset *batches(const data_request *r, data_held *h, const rows *a, bool shuffled)
 {
     char spec[512];
-    describe(h, spec, sizeof spec);
+    data_describe(h, spec, sizeof spec);
     ls_tensor *both[] = { sample_rows(&h->x, a->of[X]), sample_rows(&h->y, a->of[Y]) };
     ls_dataset *d = ls_slices(ls_tensors(PARTS, both));
     if (shuffled)
-        d = ls_shuffle(d, ls_dim(a->of[X], 0), r->seed);
+        d = ls_shuffle(d, shuffled_at_once(ls_dim(a->of[X], 0)), r->seed);
     return ls_map(ls_batch(d, r->global_batch), LS_MAP(.fn = to_numbers, .user = h, .spec = spec));
 }
 
