@@ -282,6 +282,38 @@ static void models_without_a_model_are_told(void **state)
         "lockstep train: the model '%s/open.c' cannot be loaded: undefined symbol: nowhere", false);
 }
 
+/* ---- which headers ------------------------------------------------------------------------------------- */
+
+/* This program as it would be installed: PREFIX/bin, and headers in PREFIX/include. */
+static void installed_headers_are_found(void **state)
+{
+    (void)state;
+    char self[4096], libraries[4200], line[16384];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(n > 0);
+    self[n] = '\0';
+    snprintf(line, sizeof line, "mkdir -p %s/bin %s/include/lockstep && cp '%s' %s/bin/lockstep",
+             folder, folder, self, folder);
+    assert_int_equal(system(line), 0);
+    write_text("include/lockstep.h", "");
+    write_text("include/lockstep/train.h", "#error installed headers\n");
+    *strrchr(self, '/') = '\0';
+    snprintf(libraries, sizeof libraries, "%s/src", self);
+    setenv("LD_LIBRARY_PATH", libraries, 1);
+    char installed[256], path[256];
+    snprintf(installed, sizeof installed, "%s/bin/lockstep", folder);
+    snprintf(path, sizeof path, "%s", write_text("mine.c", MODEL));
+    char *argv[] = { installed, "crash", "open", path, NULL };
+    cli_bytes out;
+    int ended;
+    assert_int_equal(cli_run_program(argv, NULL, true, &out, &ended), 0);
+    unsetenv("LD_LIBRARY_PATH");
+    assert_non_null(strstr(out.at, "#error installed headers"));
+    assert_true(WIFEXITED(ended));
+    assert_int_equal(WEXITSTATUS(ended), EXIT_USAGE);
+    free(out.at);
+}
+
 /* ---- crashes --------------------------------------------------------------------------------------- */
 
 /* What this program does when it is started again. */
@@ -378,6 +410,7 @@ int main(int argc, char **argv)
         FILE_TEST(compilers_are_looked_for),
         FILE_TEST(libraries_that_are_none_are_told),
         FILE_TEST(models_without_a_model_are_told),
+        FILE_TEST(installed_headers_are_found),
         FILE_TEST(crashes_are_told),
     };
     unsetenv("CC");
