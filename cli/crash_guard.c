@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -21,8 +22,8 @@ typedef struct told {
 } told;
 
 static struct {
-    told who;  /* "lockstep train: " and "" */
-    told what; /* "the model mine.c" */
+    char who[128]; /* "lockstep train: " */
+    told what;     /* "the model mine.c" */
     told saved[2];
     int next; /* of `saved` */
     bool json;
@@ -114,7 +115,7 @@ static void tell(int number)
     const char *terminal = atomic_load_explicit(&guard.terminal, memory_order_acquire);
     if (terminal)
         add(&l, terminal);
-    add(&l, guard.who.plain);
+    add(&l, guard.who);
     add_event(&l, number, guard.what.plain);
     if (saved) {
         add(&l, "; ");
@@ -151,18 +152,34 @@ static void handle(int number)
 
 /* ---- what is known ------------------------------------------------------------------------------- */
 
-/* No control characters, so that one line stays one. */
-static void set(told *t, const char *text, const char *end)
+/* Inside quotes, as json.c writes it; what does not fit is left out. */
+static void escape(const char *text, char *out)
 {
-    size_t p = 0, j = 0;
-    for (int part = 0; part < 2; part++)
-        for (const char *at = part ? end : text; *at && j + 3 < MOST_TEXT; at++) {
-            const char c = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
-            if (c == '"' || c == '\\')
-                t->json[j++] = '\\';
-            t->json[j++] = t->plain[p++] = c;
-        }
-    t->json[j] = t->plain[p] = '\0';
+    const size_t head = strlen("{\"k\":\""), tail = strlen("\"}\n");
+    char *written = NULL;
+    size_t n = 0;
+    out[0] = '\0';
+    FILE *to = open_memstream(&written, &n);
+    if (!to)
+        return;
+    json j = json_open(to);
+    json_text(&j, "k", text);
+    json_close(&j);
+    if (fclose(to) == 0 && n >= head + tail && n - head - tail < MOST_TEXT) {
+        memcpy(out, written + head, n - head - tail);
+        out[n - head - tail] = '\0';
+    }
+    free(written);
+}
+
+/* No control characters, so that one line stays one. */
+static void set(told *t, const char *text)
+{
+    snprintf(t->plain, sizeof t->plain, "%s", text);
+    for (char *at = t->plain; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    escape(t->plain, t->json);
 }
 
 void crash_guard_where(const char *where)
@@ -181,7 +198,7 @@ void crash_guard_saved(const char *path)
     told *t = NULL;
     if (path) {
         t = &guard.saved[guard.next ^= 1];
-        set(t, path, "");
+        set(t, path);
     }
     atomic_store_explicit(&guard.checkpoint, t, memory_order_release);
 }
@@ -193,8 +210,8 @@ void crash_guard_terminal(const char *bytes)
 
 void crash_guard_install(const cli *c, const char *what)
 {
-    set(&guard.who, c->name, ": ");
-    set(&guard.what, what, "");
+    snprintf(guard.who, sizeof guard.who, "%s: ", c->name);
+    set(&guard.what, what);
     guard.json = c->json;
     crash_guard_where(NULL);
     crash_guard_saved(NULL);

@@ -39,11 +39,16 @@ static const char *without_function(const char *text)
     return function ? text + length + 2 : text;
 }
 
+const char *data_error_text(void)
+{
+    return without_function(ls_error_text());
+}
+
 int data_failed(const cli *c)
 {
     ls_status code = ls_error();
     return cli_error(c, code == LS_NO_MEMORY ? EXIT_FAILED : EXIT_USAGE, code, ls_error_hint(),
-                     "%s", without_function(ls_error_text()));
+                     "%s", data_error_text());
 }
 
 int data_enough(const cli *c, const data_request *r, const char *name, int64_t train, int64_t test)
@@ -57,6 +62,18 @@ int data_enough(const cli *c, const data_request *r, const char *name, int64_t t
         return cli_error(c, EXIT_USAGE, LS_INVALID, "give more data",
                          "'%s' has no sample to test with", name);
     return EXIT_DONE;
+}
+
+/* ---- batches ------------------------------------------------------------------------------------ */
+
+void data_describe(const data_held *h, char *out, size_t room)
+{
+    const sample *parts[] = { &h->x, &h->y };
+    size_t at = 0;
+    for (int i = 0; i < 2; i++)
+        at += (size_t)snprintf(out + at, at < room ? room - at : 0, "%s%s[?%s%s", i ? ", " : "",
+                               ls_dtype_name(parts[i]->dtype), parts[i]->rank ? "," : "",
+                               strchr(parts[i]->text, '[') + 1);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------- */
@@ -79,8 +96,7 @@ static int open_source(const cli *c, const data_request *r, data_sets *out)
         return data_open_fashion(c, r, out);
     if (ends_with(r->spec, ".npz"))
         return data_open_arrays(c, r, out);
-    return cli_error(c, EXIT_USAGE, LS_INVALID, "--data takes fashion-mnist or FILE.npz",
-                     "'%s' is no such data", r->spec);
+    return data_open_records(c, r, out);
 }
 
 static int prepare(const cli *c, const data_request *r, data_sets *out)

@@ -23,40 +23,36 @@ static ls_value *to_numbers(ls_value *batch, void *user)
                                           sample_numbers(&h->y, ls_item(batch, Y), false) });
 }
 
-/* "f32[?,28,28,1], i32[?]" */
-static void describe(const data_held *h, char *out, size_t room)
+/* All, up to where the shuffle's notes of them would take 300 MB. */
+static int64_t shuffled_at_once(int64_t n)
 {
-    const sample *s[PARTS] = { &h->x, &h->y };
-    size_t at = 0;
-    for (int part = 0; part < PARTS; part++) {
-        const char *dims = strchr(s[part]->text, '[') + 1;
-        at += (size_t)snprintf(out + at, at < room ? room - at : 0, "%s%s[?%s%s", part ? ", " : "",
-                               ls_dtype_name(s[part]->dtype), s[part]->rank ? "," : "", dims);
-    }
+    const int64_t most = (int64_t)1 << 20;
+    return n < 1 ? 1 : n < most ? n : most;
 }
 
 static ls_dataset *batches(const data_request *r, data_held *h, const rows *a, bool shuffled)
 {
     char spec[512];
-    describe(h, spec, sizeof spec);
+    data_describe(h, spec, sizeof spec);
     ls_tensor *both[] = { sample_rows(&h->x, a->of[X]), sample_rows(&h->y, a->of[Y]) };
     ls_dataset *d = ls_slices(ls_tensors(PARTS, both));
     if (shuffled)
-        d = ls_shuffle(d, ls_dim(a->of[X], 0), r->seed);
+        d = ls_shuffle(d, shuffled_at_once(ls_dim(a->of[X], 0)), r->seed);
     return ls_map(ls_batch(d, r->global_batch), LS_MAP(.fn = to_numbers, .user = h, .spec = spec));
 }
 
 /* ---- checking ------------------------------------------------------------------------------------ */
 
-static int check_part(const cli *c, const char *name, const rows *a, int part, const sample *want)
+static int check_part(const cli *c, const char *name, const rows *a, int part, const sample *want,
+                      const char *hint)
 {
     const ls_tensor *t = a->of[part];
     const int rank = ls_rank(t);
     const ls_dtype dtype = ls_dtype_of(t);
     if (rank < 1 || dtype == LS_BYTES || !sample_fits(want, rank - 1, ls_shape(t) + 1))
-        return cli_error(c, EXIT_USAGE, LS_SHAPE, "the first axis counts the samples",
-                         "'%s': %s is %s, but the model takes %s %s", name, a->called[part],
-                         ls_describe(t), part == X ? "samples" : "labels", want->text);
+        return cli_error(c, EXIT_USAGE, LS_SHAPE, hint, "'%s': %s is %s, but the model takes %s %s",
+                         name, a->called[part], ls_describe(t), part == X ? "samples" : "labels",
+                         want->text);
     if (part == Y && ls_dtype_is_integer(want->dtype) && ls_dtype_is_float(dtype))
         return cli_error(c, EXIT_USAGE, LS_SHAPE, "save them as integers",
                          "'%s': %s is %s, but the model takes labels %s", name, a->called[part],
@@ -64,11 +60,12 @@ static int check_part(const cli *c, const char *name, const rows *a, int part, c
     return EXIT_DONE;
 }
 
-static int check_rows(const cli *c, const char *name, const rows *a, const data_held *h)
+static int check_rows(const cli *c, const char *name, const rows *a, const data_held *h,
+                      const char *hint)
 {
-    int ended = check_part(c, name, a, X, &h->x);
+    int ended = check_part(c, name, a, X, &h->x, hint);
     if (ended == EXIT_DONE)
-        ended = check_part(c, name, a, Y, &h->y);
+        ended = check_part(c, name, a, Y, &h->y, hint);
     if (ended == EXIT_DONE && ls_dim(a->of[X], 0) != ls_dim(a->of[Y], 0))
         return cli_error(c, EXIT_USAGE, LS_SHAPE, "a label belongs to each sample",
                          "'%s': %s has %lld samples, %s %lld labels", name, a->called[X],
@@ -80,9 +77,11 @@ static int check_rows(const cli *c, const char *name, const rows *a, const data_
 static int open_rows(const cli *c, const data_request *r, const rows *train, const rows *test,
                      data_sets *out)
 {
-    int ended = check_rows(c, out->name, train, out->held);
+    const char *hint =
+        r->spec ? "the first axis counts the samples" : "--data names data of another kind";
+    int ended = check_rows(c, out->name, train, out->held, hint);
     if (ended == EXIT_DONE)
-        ended = check_rows(c, out->name, test, out->held);
+        ended = check_rows(c, out->name, test, out->held, hint);
     if (ended != EXIT_DONE)
         return ended;
     out->train_samples = ls_dim(train->of[X], 0);
@@ -101,8 +100,10 @@ int data_open_fashion(const cli *c, const data_request *r, data_sets *out)
     ls_value *train = ls_read_fashion_mnist("train"), *test = ls_read_fashion_mnist("test");
     if (!train || !test)
         return data_failed(c);
-    const rows a = { { ls_item(train, X), ls_item(train, Y) }, { "pictures", "labels" } };
-    const rows b = { { ls_item(test, X), ls_item(test, Y) }, { "test pictures", "test labels" } };
+    const rows a = { { ls_item(train, X), ls_item(train, Y) },
+                     { "the array of pictures", "the array of labels" } };
+    const rows b = { { ls_item(test, X), ls_item(test, Y) },
+                     { "the array of test pictures", "the array of test labels" } };
     return open_rows(c, r, &a, &b, out);
 }
 

@@ -108,8 +108,9 @@ static void wrong_pictures_are_named(void **state)
     (void)state;
     data_request r = fashion;
     r.input = "f32[32,32,3]";
-    assert_refused(&r, "lockstep train: 'fashion-mnist': pictures is u8[100,28,28], but the model "
-                       "takes samples f32[32,32,3]; the first axis counts the samples");
+    assert_refused(&r,
+                   "lockstep train: 'fashion-mnist': the array of pictures is u8[100,28,28], but "
+                   "the model takes samples f32[32,32,3]; --data names data of another kind");
     r = fashion;
     r.global_batch = 101;
     assert_refused(&r,

@@ -191,7 +191,8 @@ static inline void assert_refused(const data_request *r, const char *line)
 static inline int64_t open_and_count(const data_request *r)
 {
     data_sets sets = open_data(r);
-    const int64_t n = ls_cardinality(sets.train);
+    const int64_t n = (sets.train_samples + r->global_batch - 1) / r->global_batch;
+    assert_true(n > 1);
     data_close(&sets);
     return n;
 }
