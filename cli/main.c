@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "cli.h"
 #include "doctor.h"
+#include "plot_command.h"
 #include "tables.h"
 
 static int print_version(const cli *c, void *request, int n, char **positional)
@@ -22,7 +23,7 @@ static const command version = { .name = "--version",
                                  .run = print_version };
 
 static const command *const commands[] = {
-    &cli_bench, &cli_doctor, &version, &cli_man, &cli_completions,
+    &cli_bench, &cli_doctor, &cli_plot, &version, &cli_man, &cli_completions,
 };
 
 static const command_table table = { .name = "lockstep",
