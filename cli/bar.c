@@ -48,7 +48,7 @@ struct bar {
     double drew, lined;
     int drawn_columns; /* the window's, when it was drawn */
     int pulse;
-    text out;
+    textbuf out;
 };
 
 /* For bar_restore. */

@@ -38,7 +38,7 @@ typedef struct piece {
     int importance; /* 0 is let in first */
     bool shown;
     char label[4 * NAME_COLUMNS + 1];
-    number value;
+    text_number value;
     int least;                   /* columns of the value */
     const char *after, *instead; /* of the value: a unit; what LONGER puts in its place */
     const char *colour;
@@ -57,7 +57,7 @@ static piece *add(line *l, group g, int importance, const char *label, int least
 {
     piece *p = &l->pieces[l->n++];
     *p = (piece){ .group = g, .importance = importance, .least = least, .after = "" };
-    text name = { 0 };
+    textbuf name = { 0 };
     text_name(&name, label, l->view->utf8 && !l->view->plain, NAME_COLUMNS);
     snprintf(p->label, sizeof p->label, "%s", text_read(&name));
     text_free(&name);
@@ -183,7 +183,7 @@ static void add_pieces(line *l)
 
 /* ---- the bar ----------------------------------------------------------------------------- */
 
-static void draw_run(text *out, const line *l, const char *colour, const char *glyph, int times)
+static void draw_run(textbuf *out, const line *l, const char *colour, const char *glyph, int times)
 {
     if (times <= 0)
         return;
@@ -193,7 +193,7 @@ static void draw_run(text *out, const line *l, const char *colour, const char *g
 }
 
 /* Of a length that nobody knows: a piece that goes from side to side. */
-static void draw_pulse(text *out, const line *l, const char *colour)
+static void draw_pulse(textbuf *out, const line *l, const char *colour)
 {
     const char *full = l->view->utf8 ? "━" : "=", *rest = l->view->utf8 ? "─" : "-";
     int wide = l->cells / 4 + 1, way = l->cells - wide;
@@ -204,7 +204,7 @@ static void draw_pulse(text *out, const line *l, const char *colour)
     draw_run(out, l, DIM, rest, way - at);
 }
 
-static void draw_bar(text *out, const line *l)
+static void draw_bar(textbuf *out, const line *l)
 {
     const bar_facts *f = l->view->facts;
     const char *colour = l->view->kind == BAR_TESTS ? MAGENTA : CYAN;
@@ -227,7 +227,7 @@ static bool longer_shown(const piece *p)
     return p->instead && p[1].shown; /* LONGER follows its piece */
 }
 
-static void draw_words(text *out, const line *l, const piece *p, bool first_tested, bool last)
+static void draw_words(textbuf *out, const line *l, const piece *p, bool first_tested, bool last)
 {
     bool colour = l->view->colour;
     if (p->label[0] || first_tested) {
@@ -253,7 +253,7 @@ static const piece *last_shown(const line *l)
     return last;
 }
 
-static void draw(text *out, const line *l, bool padded)
+static void draw(textbuf *out, const line *l, bool padded)
 {
     const piece *before = NULL, *last = padded ? NULL : last_shown(l);
     bool any_tested = false;
@@ -273,14 +273,14 @@ static void draw(text *out, const line *l, bool padded)
 }
 
 /* With all numbers at their least width, or wider: so what is shown does not change with them. */
-static int columns(const line *l, text *scratch)
+static int columns(const line *l, textbuf *scratch)
 {
     text_shorten(scratch, 0);
     draw(scratch, l, true);
     return text_columns(text_read(scratch));
 }
 
-static void let_in(line *l, piece *p, text *scratch)
+static void let_in(line *l, piece *p, textbuf *scratch)
 {
     int cells = l->cells;
     if (p->kind == CELLS)
@@ -302,12 +302,12 @@ static void both_or_none(line *l)
         p[-1].shown = false;
 }
 
-void bar_line(text *out, const bar_view *v)
+void bar_line(textbuf *out, const bar_view *v)
 {
     line *l = calloc(1, sizeof *l);
     if (!l)
         return;
-    text scratch = { 0 };
+    textbuf scratch = { 0 };
     l->view = v;
     add_pieces(l);
     for (int importance = 0; importance < MOST_PIECES; importance++) {

@@ -19,6 +19,6 @@ typedef struct bar_view {
     int pulse;   /* 0, 1, 2, ...: moves the bar of a length that nobody knows */
 } bar_view;
 
-void bar_line(text *out, const bar_view *v); /* without an end of line */
+void bar_line(textbuf *out, const bar_view *v); /* without an end of line */
 
 #endif

@@ -27,15 +27,32 @@ bool events_open(const cli *c, int n, const char *const *directories, bool resum
             return false;
         }
         out->to[out->count++] = file;
+        out->where = out->where ? out->where : directories[i];
     }
+    out->memory = out->where ? NULL : open_memstream(&out->text, &out->bytes);
     return true;
+}
+
+FILE *events_read(events *e)
+{
+    char path[4096];
+    if (e->where) {
+        snprintf(path, sizeof path, "%s/run.jsonl", e->where);
+        return fopen(path, "r");
+    }
+    if (!e->memory || fflush(e->memory) || e->bytes == 0)
+        return NULL;
+    return fmemopen(e->text, e->bytes, "r");
 }
 
 void events_close(events *e)
 {
     for (int i = e->json; i < e->count; i++)
         fclose(e->to[i]);
-    e->count = 0;
+    if (e->memory)
+        fclose(e->memory);
+    free(e->text);
+    *e = (events){ 0 };
 }
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
@@ -77,7 +94,7 @@ typedef struct line {
 
 static bool open_line(const events *e, line *l, const char *event)
 {
-    FILE *memory = e->count > 0 ? open_memstream(&l->text, &l->bytes) : NULL;
+    FILE *memory = open_memstream(&l->text, &l->bytes);
     if (!memory)
         return false;
     l->j = json_open(memory);
@@ -93,6 +110,8 @@ static void close_line(const events *e, line *l)
         fwrite(l->text, 1, l->bytes, e->to[i]);
         fflush(e->to[i]);
     }
+    if (e->memory)
+        fwrite(l->text, 1, l->bytes, e->memory);
     free(l->text);
 }
 

@@ -13,7 +13,11 @@ enum { EVENTS_MOST_FILES = 2 };
 typedef struct events {
     FILE *to[1 + EVENTS_MOST_FILES];
     int count;
-    bool json; /* the first is stdout */
+    bool json;         /* the first is stdout */
+    const char *where; /* the first directory; NULL: the run is remembered instead... */
+    FILE *memory;      /* ...here */
+    char *text;
+    size_t bytes;
 } events;
 
 /* Appends to DIR/run.jsonl of each directory that is not NULL; of a run that is not resumed it begins
@@ -21,6 +25,9 @@ typedef struct events {
 bool events_open(const cli *c, int n, const char *const *directories, bool resumed, events *out,
                  int *status);
 void events_close(events *e);
+
+/* What was written so far, of a resumed run all of it, to be read and closed; NULL without memory. */
+FILE *events_read(events *e);
 
 typedef struct events_end {
     int64_t steps;

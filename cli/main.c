@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "cli.h"
 #include "doctor.h"
+#include "plot_command.h"
 #include "tables.h"
 #include "training.h"
 
@@ -23,8 +24,8 @@ static const command version = { .name = "--version",
                                  .run = print_version };
 
 static const command *const commands[] = {
-    &cli_train,  &cli_evaluate, &cli_predict, &cli_sample,      &cli_bench,
-    &cli_doctor, &version,      &cli_man,     &cli_completions,
+    &cli_train, &cli_evaluate, &cli_predict, &cli_sample, &cli_plot,
+    &cli_bench, &cli_doctor,   &version,     &cli_man,    &cli_completions,
 };
 
 static const command_table table = { .name = "lockstep",

@@ -72,18 +72,16 @@ static ls_status print_batch(ls_tensor *outputs, ls_value *batch, void *user)
 
 static int predict(const cli *c, const request *r, const session *s, const char *file)
 {
-    const predict_request wanted = { .file = file,
-                                     .input = ls_model_input(ls_trainer_model(s->trainer)),
-                                     .batch = s->global_batch };
+    const char *wanted = ls_model_input(ls_trainer_model(s->trainer));
     predict_input input;
     int status;
-    if (!predict_input_open(c, &wanted, &input, &status))
+    if (!predict_open(c, file, wanted, s->global_batch, &input, &status))
         return status;
     printing p = { .cli = c, .data = r->saved.session.data, .top = r->top };
     if (!p.data)
         p.data = "fashion-mnist";
-    status = ls_predict(s->trainer, input.data, print_batch, &p) ? cli_failed(c) : cli_done(c);
-    predict_input_close(&input);
+    status = ls_predict(s->trainer, input.x, print_batch, &p) ? cli_failed(c) : cli_done(c);
+    predict_close(&input);
     return status;
 }
 

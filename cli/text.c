@@ -13,7 +13,7 @@
 
 /* ---- growing -------------------------------------------------------------------------- */
 
-static bool make_room(text *t, size_t more)
+static bool make_room(textbuf *t, size_t more)
 {
     if (t->failed || more >= SIZE_MAX / 4 - t->length)
         t->failed = true;
@@ -27,7 +27,7 @@ static bool make_room(text *t, size_t more)
     return !t->failed;
 }
 
-static void add_bytes(text *t, const char *bytes, size_t length)
+static void add_bytes(textbuf *t, const char *bytes, size_t length)
 {
     if (!make_room(t, length))
         return;
@@ -36,12 +36,12 @@ static void add_bytes(text *t, const char *bytes, size_t length)
     t->bytes[t->length] = 0;
 }
 
-void text_add(text *t, const char *bytes)
+void text_add(textbuf *t, const char *bytes)
 {
     add_bytes(t, bytes, strlen(bytes));
 }
 
-void text_format(text *t, const char *format, ...)
+void text_format(textbuf *t, const char *format, ...)
 {
     va_list arguments, again;
     va_start(arguments, format);
@@ -55,13 +55,13 @@ void text_format(text *t, const char *format, ...)
     va_end(arguments);
 }
 
-void text_repeat(text *t, const char *bytes, int times)
+void text_repeat(textbuf *t, const char *bytes, int times)
 {
     for (int i = 0; i < times; i++)
         text_add(t, bytes);
 }
 
-void text_shorten(text *t, size_t length)
+void text_shorten(textbuf *t, size_t length)
 {
     if (length >= t->length)
         return;
@@ -69,15 +69,15 @@ void text_shorten(text *t, size_t length)
     t->bytes[length] = 0;
 }
 
-const char *text_read(const text *t)
+const char *text_read(const textbuf *t)
 {
     return t->bytes ? t->bytes : "";
 }
 
-void text_free(text *t)
+void text_free(textbuf *t)
 {
     free(t->bytes);
-    *t = (text){ 0 };
+    *t = (textbuf){ 0 };
 }
 
 /* ---- columns -------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ int text_columns(const char *bytes)
     return columns;
 }
 
-void text_name(text *t, const char *name, bool utf8, int columns)
+void text_name(textbuf *t, const char *name, bool utf8, int columns)
 {
     while (*name) {
         const char *begin = name;
@@ -161,7 +161,7 @@ void text_name(text *t, const char *name, bool utf8, int columns)
 
 /* ---- numbers -------------------------------------------------------------------------- */
 
-const char *text_value(number out, double value)
+const char *text_value(text_number out, double value)
 {
     double size = fabs(value);
     const char *format = "%.4f";
@@ -177,41 +177,41 @@ const char *text_value(number out, double value)
         format = "%.2f";
     else if (size >= 9.99995)
         format = "%.3f";
-    snprintf(out, sizeof(number), format, value);
+    snprintf(out, sizeof(text_number), format, value);
     return out;
 }
 
-const char *text_rate(number out, double value)
+const char *text_rate(text_number out, double value)
 {
     static const char *const units[] = { "", "k", "M", "G", "T" };
     int unit = 0;
     while (value >= 999.5 && unit < 4)
         value /= 1000, unit++;
     int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(out, sizeof(number), "%.*f%s", decimals, value, units[unit]);
+    snprintf(out, sizeof(text_number), "%.*f%s", decimals, value, units[unit]);
     return out;
 }
 
-const char *text_duration(number out, double seconds)
+const char *text_duration(text_number out, double seconds)
 {
     if (!(seconds >= 0 && seconds < 1e9)) { /* 30 years */
-        snprintf(out, sizeof(number), "?");
+        snprintf(out, sizeof(text_number), "?");
         return out;
     }
     long s = lround(seconds);
     if (s < 3600)
-        snprintf(out, sizeof(number), "%ld:%02ld", s / 60, s % 60);
+        snprintf(out, sizeof(text_number), "%ld:%02ld", s / 60, s % 60);
     else if (s < 86400)
-        snprintf(out, sizeof(number), "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+        snprintf(out, sizeof(text_number), "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
     else
-        snprintf(out, sizeof(number), "%ldd %02ldh", s / 86400, s / 3600 % 24);
+        snprintf(out, sizeof(text_number), "%ldd %02ldh", s / 86400, s / 3600 % 24);
     return out;
 }
 
-const char *text_elapsed(number out, double seconds)
+const char *text_elapsed(text_number out, double seconds)
 {
     if (!(seconds < 59.5))
         return text_duration(out, seconds);
-    snprintf(out, sizeof(number), "%.*fs", seconds < 9.95, fmax(seconds, 0));
+    snprintf(out, sizeof(text_number), "%.*fs", seconds < 9.95, fmax(seconds, 0));
     return out;
 }

@@ -14,7 +14,7 @@
 static void grows(void **state)
 {
     (void)state;
-    text t = { 0 };
+    textbuf t = { 0 };
     assert_string_equal(text_read(&t), "");
     text_shorten(&t, 0);
     for (int i = 0; i < 1000; i++)
@@ -45,7 +45,7 @@ static void columns_are_counted(void **state)
 
 static void expect_name(const char *given, bool utf8, int columns, const char *expected)
 {
-    text t = { 0 };
+    textbuf t = { 0 };
     text_name(&t, given, utf8, columns);
     assert_string_equal(text_read(&t), expected);
     text_free(&t);
@@ -64,9 +64,10 @@ static void names_are_harmless(void **state)
     expect_name("abc", true, 0, "");
 }
 
-static void expect_number(const char *(*write)(number, double), double value, const char *expected)
+static void expect_number(const char *(*write)(text_number, double), double value,
+                          const char *expected)
 {
-    number out;
+    text_number out;
     assert_string_equal(write(out, value), expected);
 }
 

@@ -13,7 +13,7 @@
 #include "crash_guard.h"
 #include "directories.h"
 #include "interrupt.h"
-#include "plot.h"
+#include "plot_command.h"
 #include "train_watch.h"
 
 /* A run under way. */
@@ -232,9 +232,9 @@ static int train(run *t)
     if (!t->cli->json)
         print_head(t);
     status = fit(t);
+    if (status == EXIT_DONE)
+        plot_at_end(t->cli, t->events.where, events_read(&t->events));
     events_close(&t->events);
-    if (status == EXIT_DONE && !t->cli->json)
-        status = plot_run(t->cli, r->log ? r->log : r->checkpoint);
     return status;
 }
 
