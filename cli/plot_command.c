@@ -130,7 +130,7 @@ void plot_at_end(const cli *c, const char *directory, FILE *from)
     text_format(&svg, "%s/%s", directory ? directory : "", PLOT_SVG_NAME);
     if (p && !plot_is_empty(p)) {
         terminal screen = terminal_look(stdout);
-        if (!c->json && screen.is_terminal)
+        if (!c->json && screen.live)
             plot_print(p, stdout, &screen);
         if (directory && !svg.failed && plot_save(p, text_read(&svg)) && !c->json)
             printf("curves: %s\n", text_read(&svg));
