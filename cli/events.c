@@ -92,7 +92,7 @@ typedef struct line {
     json j;
 } line;
 
-static bool open_line(const events *e, line *l, const char *event)
+static bool open_line(line *l, const char *event)
 {
     FILE *memory = open_memstream(&l->text, &l->bytes);
     if (!memory)
@@ -135,7 +135,7 @@ static void put_devices(json *j, const session *s)
 void events_start(events *e, const session *s, int64_t resumed_step)
 {
     line l = { 0 };
-    if (!open_line(e, &l, "start"))
+    if (!open_line(&l, "start"))
         return;
     json_text(&l.j, "model", s->model_name);
     json_whole(&l.j, "parameters", ls_model_parameters(ls_trainer_model(s->trainer)));
@@ -155,7 +155,7 @@ void events_start(events *e, const session *s, int64_t resumed_step)
 void events_step(events *e, int64_t step, double loss, double samples_per_second)
 {
     line l = { 0 };
-    if (!open_line(e, &l, "step"))
+    if (!open_line(&l, "step"))
         return;
     json_whole(&l.j, "step", step);
     json_number(&l.j, "loss", loss);
@@ -166,7 +166,7 @@ void events_step(events *e, int64_t step, double loss, double samples_per_second
 void events_epoch(events *e, const session *s, int64_t epoch, int64_t step)
 {
     line l = { 0 };
-    if (!open_line(e, &l, "epoch"))
+    if (!open_line(&l, "epoch"))
         return;
     json_whole(&l.j, "epoch", epoch);
     json_whole(&l.j, "step", step);
@@ -178,7 +178,7 @@ void events_epoch(events *e, const session *s, int64_t epoch, int64_t step)
 void events_interrupted(events *e, int64_t step, const char *signal, const char *checkpoint)
 {
     line l = { 0 };
-    if (!open_line(e, &l, "interrupted"))
+    if (!open_line(&l, "interrupted"))
         return;
     json_text(&l.j, "by", signal);
     json_whole(&l.j, "steps", step);
@@ -190,7 +190,7 @@ void events_interrupted(events *e, int64_t step, const char *signal, const char 
 void events_done(events *e, const session *s, const events_end *end)
 {
     line l = { 0 };
-    if (!open_line(e, &l, "end"))
+    if (!open_line(&l, "end"))
         return;
     json_whole(&l.j, "steps", end->steps);
     put_figures(&l.j, s);
