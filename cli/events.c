@@ -102,11 +102,11 @@ static bool open_line(line *l, const char *event)
     return true;
 }
 
-static void close_line(const events *e, line *l)
+static void close_line(const events *e, line *l, bool log_only)
 {
     json_close(&l->j);
     fclose(l->j.to);
-    for (int i = 0; i < e->count; i++) {
+    for (int i = log_only && e->json; i < e->count; i++) {
         fwrite(l->text, 1, l->bytes, e->to[i]);
         fflush(e->to[i]);
     }
@@ -149,10 +149,10 @@ void events_start(events *e, const session *s, int64_t resumed_step)
     json_bool(&l.j, "same_bits", ls_same_bits(s->strategy));
     if (resumed_step > 0)
         json_whole(&l.j, "resumed_step", resumed_step);
-    close_line(e, &l);
+    close_line(e, &l, false);
 }
 
-void events_step(events *e, int64_t step, double loss, double samples_per_second)
+void events_step(events *e, int64_t step, double loss, double samples_per_second, bool log_only)
 {
     line l = { 0 };
     if (!open_line(&l, "step"))
@@ -160,7 +160,7 @@ void events_step(events *e, int64_t step, double loss, double samples_per_second
     json_whole(&l.j, "step", step);
     json_number(&l.j, "loss", loss);
     json_number(&l.j, "samples_per_second", samples_per_second);
-    close_line(e, &l);
+    close_line(e, &l, log_only);
 }
 
 void events_epoch(events *e, const session *s, int64_t epoch, int64_t step)
@@ -172,7 +172,7 @@ void events_epoch(events *e, const session *s, int64_t epoch, int64_t step)
     json_whole(&l.j, "step", step);
     put_figures(&l.j, s);
     put_replica_seconds(&l.j, s);
-    close_line(e, &l);
+    close_line(e, &l, false);
 }
 
 void events_interrupted(events *e, int64_t step, const char *signal, const char *checkpoint)
@@ -184,7 +184,7 @@ void events_interrupted(events *e, int64_t step, const char *signal, const char 
     json_whole(&l.j, "steps", step);
     if (checkpoint)
         json_text(&l.j, "checkpoint", checkpoint);
-    close_line(e, &l);
+    close_line(e, &l, false);
 }
 
 void events_done(events *e, const session *s, const events_end *end)
@@ -200,5 +200,5 @@ void events_done(events *e, const session *s, const events_end *end)
     json_text(&l.j, "weights_sha256", end->weights);
     json_text(&l.j, "state_sha256", end->state);
     put_replica_seconds(&l.j, s);
-    close_line(e, &l);
+    close_line(e, &l, false);
 }

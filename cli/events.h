@@ -37,7 +37,8 @@ typedef struct events_end {
 } events_end;
 
 void events_start(events *e, const session *s, int64_t resumed_step);
-void events_step(events *e, int64_t step, double loss, double samples_per_second);
+/* `log_only`: not on stdout. */
+void events_step(events *e, int64_t step, double loss, double samples_per_second, bool log_only);
 void events_epoch(events *e, const session *s, int64_t epoch, int64_t step);
 void events_interrupted(events *e, int64_t step, const char *signal, const char *checkpoint);
 void events_done(events *e, const session *s, const events_end *end);

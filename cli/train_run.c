@@ -164,6 +164,7 @@ static int finish(run *t)
     if (!test_at_end(t) || !take_end(t, &end))
         return cli_failed(t->cli);
     events_done(&t->events, &t->session, &end);
+    plot_at_end(t->cli, t->events.where, events_read(&t->events));
     if (!t->cli->json)
         print_end(t, &end);
     return cli_done(t->cli);
@@ -232,8 +233,6 @@ static int train(run *t)
     if (!t->cli->json)
         print_head(t);
     status = fit(t);
-    if (status == EXIT_DONE)
-        plot_at_end(t->cli, t->events.where, events_read(&t->events));
     events_close(&t->events);
     return status;
 }

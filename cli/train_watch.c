@@ -12,7 +12,8 @@
 #include "crash_guard.h"
 #include "interrupt.h"
 
-enum { EVENT_EVERY = 100 };
+/* The log has more, for curves. */
+enum { EVENT_EVERY = 100, LOG_EVERY = 10 };
 
 static double now(void)
 {
@@ -114,10 +115,12 @@ static ls_status at_begin(const ls_progress *p, void *user)
     return LS_OK;
 }
 
-static void tell_step(train_watch *w, double time)
+static void tell_step(train_watch *w, double time, bool log_only)
 {
     double rate = time > w->step_began ? (double)w->step_samples / (time - w->step_began) : NAN;
-    events_step(w->events, w->step, w->loss, rate);
+    events_step(w->events, w->step, w->loss, rate, log_only);
+    if (log_only)
+        return;
     w->told = w->step;
     w->step_began = time;
     w->step_samples = 0;
@@ -142,7 +145,9 @@ static ls_status after_step(const ls_progress *p, void *user)
     w->step_samples += p->rows;
     throughput_step(&w->speed, time, p->rows);
     if (p->step == 1 || p->step % EVENT_EVERY == 0 || p->step == p->last_step)
-        tell_step(w, time);
+        tell_step(w, time, false);
+    else if (p->step % LOG_EVERY == 0)
+        tell_step(w, time, true);
     show(w, p, bar_show, false, false);
     return look_for_end(w);
 }
@@ -174,7 +179,7 @@ static ls_status at_end(const ls_progress *p, void *user)
     train_watch *w = user;
     w->seconds = now() - w->began;
     if (w->told != p->step && p->step > 0 && w->step_samples > 0)
-        tell_step(w, now());
+        tell_step(w, now(), false);
     return LS_OK;
 }
 
