@@ -79,6 +79,17 @@ static void fold(ls__replay *p, int r, int device, ls__fold_stack *stack)
     ls__fold_take(stack, folded, p->s->team.folded, device, r);
 }
 
+/* The error that is pending here, with the name of the step in front. */
+static void take_error(const char *step, ls__error_record *out)
+{
+    ls__error_record own;
+    ls__error_take(&own);
+    ls_status st = ls__fail(own.status, "%s: %s", step, own.text);
+    if (own.hint[0])
+        ls__hint(st, "%s", own.hint);
+    ls__error_take(out);
+}
+
 static bool run_part(ls__replay *p, int r, int device)
 {
     ls__piece *program = &p->step->programs[r];
@@ -89,7 +100,7 @@ static bool run_part(ls__replay *p, int r, int device)
     int stop = p->to_tail ? program->plan->tail : program->plan->n_instructions;
     mine->status = ls__instance_run_to(program->instance, stop, &mine->meeting);
     if (mine->status)
-        ls__error_take(&mine->error);
+        take_error(program->recorded->name, &mine->error);
     else if (stack)
         fold(p, r, device, stack);
     return !mine->status;
