@@ -77,7 +77,7 @@ LS_API ls_tensor *ls_round(ls_tensor *x);      /* halves to even */
 LS_API ls_tensor *ls_isfinite(ls_tensor *x);   /* float -> bool */
 LS_API ls_tensor *ls_isnan(ls_tensor *x);      /* float -> bool */
 
-/* Float: x as it is, if all its elements are finite; else LS_INVALID. So a step (ls_run) whose loss
+/* Float: x as it is, if all its elements are finite; else LS_NOT_FINITE. So a step (ls_run) whose loss
  * is NaN or infinite fails, and did not happen:
  *
  *     ls_tensor *loss = ls_mean(...), *seen = ls_require_finite(loss);    // before ls_minimize:

@@ -38,7 +38,7 @@ static ls_status finite_kernel(ls_call *c)
     int64_t at = first_not_finite(c->in[0]->dtype, c->in_data[0], ls__spec_count(c->in[0]));
     if (at >= 0) {
         double x = ls__load_double(c->in[0]->dtype, c->in_data[0], at);
-        return ls__hint(ls_call_fail(c, LS_INVALID, "%s at element %lld of %s",
+        return ls__hint(ls_call_fail(c, LS_NOT_FINITE, "%s at element %lld of %s",
                                      isnan(x) ? "NaN" : "an infinity", (long long)at,
                                      ls__spec_text(c->in[0])),
                         "ls_check_numerics(LS_NUMERICS_NAN_AND_INF) makes the operator that "
