@@ -45,6 +45,10 @@ typedef struct ls_checkpoint {
                             * a dataset made anew, which counts no epochs that come later */
     ls_value *extra;       /* saving: a dict of tensors of yours. Restoring: set to the saved one, in
                             * the innermost frame; NULL when there was none */
+    ls_status (*accept)(ls_value *extra, void *user); /* restoring: called when all else was checked
+                            * and nothing has changed yet, with the saved `extra` (NULL: none); if it
+                            * does not return LS_OK, nothing changes */
+    void *user;
     const char *model;     /* restoring: must be the saved one (NULL: any) */
     uint64_t seed;         /* for the record */
     const char *command;   /* the same */

@@ -154,6 +154,18 @@ static void warn_of_others(const char *path, const ls_checkpoint_record *r)
                 r->profile, ls_math_profile());
 }
 
+static ls_status accept(const ls_checkpoint *c, ls_value *extra)
+{
+    if (!c->accept)
+        return LS_OK;
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ls_status st = c->accept(extra, c->user);
+    if (st && !ls_error_pending())
+        ls__fail(st, "it was not accepted (%s)", ls_status_name(st));
+    return ls__error_scope_close(&scope, st, "%s", who);
+}
+
 /* `extra` is of the frame around. */
 static ls_status restore(const char *path, const ls_checkpoint *c, ls__safetensors *file,
                          ls_value **extra)
@@ -178,6 +190,8 @@ static ls_status restore(const char *path, const ls_checkpoint *c, ls__safetenso
                 : LS_NO_MEMORY;
     if (!st)
         st = plan_optimizers(c, state, writes + 1);
+    if (!st)
+        st = accept(c, *extra);
     if (!st)
         st = seek(c, state);
     if (st)
