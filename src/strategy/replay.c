@@ -412,6 +412,19 @@ static void fill_results(ls__replay *p)
     }
 }
 
+/* More changes of phase than one replica sees: stretches of its own and of meetings, where pieces go
+ * on in one, and turns. */
+static int64_t most_phases(const ls__traced_step *step)
+{
+    int64_t most = 0, met = 8 * ((int64_t)step->n_meetings + 3);
+    for (int k = 0; k < step->n_meetings; k++)
+        met += step->meetings[k].plan->n_stretches;
+    for (int r = 0; r < step->replicas; r++)
+        most =
+            step->programs[r].plan->n_stretches > most ? step->programs[r].plan->n_stretches : most;
+    return most + met;
+}
+
 static ls_value *replay(ls__replay *p, const ls_value *arguments)
 {
     results w = { p, ls__frame_alloc(sizeof *w.next * (size_t)p->step->replicas) };
@@ -427,6 +440,8 @@ static ls_value *replay(ls__replay *p, const ls_value *arguments)
     begin_all(p, &draws);
     ls__journal_open(&p->journal, ls__journal_used());
     const int phase = ls__phases_now(p->s->phases);
+    if (p->s->phases && p->s->phases->recording)
+        ls__phases_room(p->s->phases, most_phases(p->step));
     ls_status st = run_pieces(p);
     ls__phases_enter(p->s->phases, 0, p->s->replicas, phase);
     if (st)
