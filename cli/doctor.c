@@ -130,6 +130,6 @@ const command cli_doctor = {
     .examples = "What should be done on this host:\n\n  lockstep doctor\n\n"
                 "Whether anything is wrong, for a script:\n\n"
                 "  lockstep doctor --json | jq -r 'select(.state == \"FAIL\").text'",
-    .environment = "LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR",
+    .environment = "CC LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR TMPDIR",
     .run = run,
 };

@@ -40,7 +40,7 @@ extern const doctor_group doctor_processor, doctor_memory, doctor_system, doctor
 /* The first line of a file, without its end; false: it cannot be read. */
 bool doctor_first_line(const char *path, char *out, size_t room);
 
-/* Where a program is on PATH. */
+/* Where a program is on PATH; a name with a slash says it itself. */
 bool doctor_find_program(const char *name, char *out, size_t room);
 
 /* "1.5 GiB", in a buffer of the caller. */

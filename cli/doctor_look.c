@@ -20,6 +20,10 @@ bool doctor_first_line(const char *path, char *out, size_t room)
 bool doctor_find_program(const char *name, char *out, size_t room)
 {
     const char *path = getenv("PATH");
+    if (strchr(name, '/')) {
+        snprintf(out, room, "%s", name);
+        return access(out, X_OK) == 0;
+    }
     for (path = path ? path : ""; *path;) {
         int length = (int)strcspn(path, ":");
         snprintf(out, room, "%.*s/%s", length, length ? path : ".", name);

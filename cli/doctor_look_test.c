@@ -39,6 +39,8 @@ static void programs_are_found_on_path(void **state)
     setenv("PATH", "/nowhere:/bin:", 1);
     assert_true(doctor_find_program("sh", out, sizeof out));
     assert_string_equal(out, "/bin/sh");
+    assert_true(doctor_find_program("/bin/sh", out, sizeof out));
+    assert_false(doctor_find_program("./bin/no-such", out, sizeof out));
     assert_false(doctor_find_program("no-such-program", out, sizeof out));
     setenv("PATH", "", 1);
     assert_false(doctor_find_program("sh", out, sizeof out));

@@ -3,6 +3,7 @@
  */
 #include <glob.h>
 #include <lockstep.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "doctor.h"
@@ -117,10 +118,23 @@ static void check_mpi(doctor *d)
         doctor_say(d, DOCTOR_OK, "MPI", "", "no mpirun on PATH; this build does without it");
 }
 
+/* CC may be a compiler and its options. */
 static void check_compiler(doctor *d)
 {
     static const char *const names[] = { "cc", "gcc", "clang" };
-    char path[4096];
+    char path[4096], program[256];
+    const char *set = getenv("CC");
+    set = set ? set + strspn(set, " \t") : "";
+    if (set[0]) {
+        snprintf(program, sizeof program, "%.*s", (int)strcspn(set, " \t"), set);
+        if (doctor_find_program(program, path, sizeof path))
+            doctor_say(d, DOCTOR_OK, "C compiler", "", "%s, which CC names", path);
+        else
+            doctor_say(d, DOCTOR_WARN, "C compiler", "unset CC, or set it to one that is there",
+                       "CC names '%s', which is not there: models in FILE.c cannot be compiled",
+                       program);
+        return;
+    }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (doctor_find_program(names[i], path, sizeof path)) {
             doctor_say(d, DOCTOR_OK, "C compiler", "", "%s, for models in files of your own", path);

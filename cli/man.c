@@ -16,11 +16,16 @@
 static const struct {
     const char *name, *text;
 } variables[] = {
+    { "CC",
+      "The compiler of models in FILE.c, with options if you like; else it is the first of cc, "
+      "gcc and clang." },
+    { "CLICOLOR_FORCE", "If it is set and not 0, colours are used where no terminal is, too." },
     { "LOCKSTEP_FASHION_MNIST", "The directory with the four files of Fashion-MNIST; else it is "
                                 "where Debian's package dataset-fashion-mnist puts them." },
     { "LOCKSTEP_ISA",
       "One of base, avx2 and avx512: later instructions are not used. All give the same bits." },
     { "NO_COLOR", "If it is set and not empty, nothing is coloured." },
+    { "TMPDIR", "Where temporary files are made; else it is /tmp." },
 };
 
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
@@ -169,7 +174,8 @@ static void put_options(const command *its)
         put_option("--help", NULL, "show a summary; each command has one of its own", NULL);
         return;
     }
-    puts("Defaults stand in brackets.");
+    if (its->n_options > 0)
+        puts("Defaults stand in brackets.");
     bool grouped = false;
     for (int i = 0; i < its->n_options; i++) {
         const cli_option *o = &its->options[i];
@@ -187,11 +193,13 @@ static void put_options(const command *its)
         put_option(cli_common[i].name, NULL, cli_common[i].help, NULL);
 }
 
+/* `user` counts those that are not in the list. */
 static void put_variable(const char *name, void *user)
 {
-    (void)user;
+    ++*(int *)user;
     for (int i = 0; i < VARIABLES; i++)
         if (strcmp(variables[i].name, name) == 0) {
+            --*(int *)user;
             fputs(".TP\n\\fB", stdout);
             put_all(name);
             fputs("\\fR\n", stdout);
@@ -254,8 +262,10 @@ static void put_synopsis(const char *path, const command *its)
     puts("[\\fIOPTION\\fR]...");
 }
 
-static void put_page(const char *path, const command *its)
+/* False: the page lacks what the table promises. */
+static bool put_page(const char *path, const command *its)
 {
+    int unknown = 0;
     fputs(".TH \"", stdout);
     put_page_name(path, toupper);
     printf("\" 1 \"\" \"Lockstep %s\" \"Lockstep Manual\"\n.nh\n.ad l\n.SH NAME\n", ls_version());
@@ -278,7 +288,7 @@ static void put_page(const char *path, const command *its)
     }
     if (its->environment) {
         puts(".SH ENVIRONMENT");
-        cli_each_word(its->environment, put_variable, NULL);
+        cli_each_word(its->environment, put_variable, &unknown);
     }
     if (its->examples) {
         puts(".SH EXAMPLES");
@@ -288,6 +298,7 @@ static void put_page(const char *path, const command *its)
     others o = { .than = path };
     cli_each(see_also, &o);
     putchar('\n');
+    return unknown == 0;
 }
 
 /* ---- the command -------------------------------------------------------------------------- */
@@ -298,7 +309,7 @@ typedef struct request {
 
 typedef struct wanted {
     char path[128];
-    bool found;
+    bool found, whole;
 } wanted;
 
 static void print_if_wanted(const char *path, const command *its, void *user)
@@ -306,7 +317,7 @@ static void print_if_wanted(const char *path, const command *its, void *user)
     wanted *w = user;
     if (strcmp(path, w->path) != 0)
         return;
-    put_page(path, its);
+    w->whole = put_page(path, its);
     w->found = true;
 }
 
@@ -341,6 +352,9 @@ static int run(const cli *c, void *request_, int n, char **positional)
     if (!w.found)
         return cli_error(c, EXIT_USAGE, LS_INVALID, "'lockstep --man --list' lists the pages",
                          "there is no page of '%s'", w.path);
+    if (!w.whole)
+        return cli_error(c, EXIT_FAILED, LS_NOT_FOUND, "add it to the list in cli/man.c",
+                         "a variable in the environment of '%s' is not described", w.path);
     return cli_done(c);
 }
 

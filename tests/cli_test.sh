@@ -104,7 +104,7 @@ expect 2 '' "unexpected argument '--json'" bench allreduce -- --json # no option
 expect 0 '^usage: lockstep bench dispatch' '' bench dispatch -h
 expect 2 '' 'no argument given; usage: lockstep SHELL' --completions
 expect 2 '' 'there are no files to read' bench input
-for files in '' , a,,b "$(seq -s , 65)"; do
+for files in '' ',' a,,b "$(seq -s , 65)"; do
     expect 2 '' "--data: '$files' is not up to 64 names of files" bench input --data "$files"
 done
 expect 1 '' "nowhere/x.tfrecord" bench input --data nowhere/x.tfrecord

@@ -16,6 +16,8 @@ has()
         complain "no $1 of $2 with '$3': $(grep -e "\"check\":\"$2\"" "$tmp/out")"
 }
 
+unset CC
+
 # doctor [NAME=VALUE]...: with these in the environment. All of Fashion-MNIST is read only once.
 doctor() { env "$@" "$lockstep" doctor --json >"$tmp/out" 2>"$tmp/err"; }
 
@@ -80,6 +82,10 @@ has OK 'C compiler' "$tmp/cc"
 has OK 'text for gpt' "$tmp/bible"
 has OK MPI "$tmp/mpirun"
 has WARN GPUs 'on CPUs only'
+doctor "PATH=$tmp" 'CC= mpirun  -O2'
+has OK 'C compiler' "$tmp/mpirun, which CC names"
+doctor "PATH=$tmp" CC=icc
+has WARN 'C compiler' "CC names 'icc', which is not there"
 [ ! -e "$tmp/ran" ] || complain 'a program was run'
 
 # ---- what is wrong -------------------------------------------------------------------------------

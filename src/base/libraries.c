@@ -1,15 +1,48 @@
-/* Which libraries the build found, given by it: src/meson.build writes the versions down. */
+/* Which libraries the build found, given by it: LS_HAVE_... is a version, or not there. */
 #include <lockstep.h>
 
-#include "build_libraries.h"
+#include <jansson.h>
+#include <stddef.h>
 
 static const struct {
     const char *name, *version;
 } libraries[] = {
-    { "oneDNN", LS__VERSION_DNNL },   { "hwloc", LS__VERSION_HWLOC },
-    { "zlib", LS__VERSION_ZLIB },     { "isa-l", LS__VERSION_ISAL },
-    { "libzip", LS__VERSION_LIBZIP }, { "libjpeg-turbo", LS__VERSION_TURBOJPEG },
-    { "libspng", LS__VERSION_SPNG },  { "jansson", LS__VERSION_JANSSON },
+#ifdef LS_HAVE_DNNL
+    { "oneDNN", LS_HAVE_DNNL },
+#else
+    { "oneDNN", NULL },
+#endif
+#ifdef LS_HAVE_HWLOC
+    { "hwloc", LS_HAVE_HWLOC },
+#else
+    { "hwloc", NULL },
+#endif
+#ifdef LS_HAVE_ZLIB
+    { "zlib", LS_HAVE_ZLIB },
+#else
+    { "zlib", NULL },
+#endif
+#ifdef LS_HAVE_ISAL
+    { "isa-l", LS_HAVE_ISAL },
+#else
+    { "isa-l", NULL },
+#endif
+#ifdef LS_HAVE_LIBZIP
+    { "libzip", LS_HAVE_LIBZIP },
+#else
+    { "libzip", NULL },
+#endif
+#ifdef LS_HAVE_TURBOJPEG
+    { "libjpeg-turbo", LS_HAVE_TURBOJPEG },
+#else
+    { "libjpeg-turbo", NULL },
+#endif
+#ifdef LS_HAVE_SPNG
+    { "libspng", LS_HAVE_SPNG },
+#else
+    { "libspng", NULL },
+#endif
+    { "jansson", JANSSON_VERSION },
 };
 
 const char *ls_build_library(int i, const char **version)
