@@ -4,6 +4,7 @@
 #   PREFIX=/usr/local  DESTDIR=   where `make install` puts things
 #   BUILD=build                   the build folder
 #   SECONDS=60  TARGET=NAME       how long `make fuzz` searches for each target, or for this one
+#   MODELS="cnn resnet gpt"       what `make accept` trains
 #   RUNS=10                       how often `make soak` trains in each setting
 #   RANKS=1024  STEP=61          how far and how densely `make verify-schedules` goes
 
@@ -12,7 +13,7 @@ PREFIX ?= /usr/local
 deps = @tools/install-deps
 
 .NOTPARALLEL:
-.PHONY: all help train test fuzz bench bench-input bench-kernels bench-reduce verify-schedules soak install uninstall format clean
+.PHONY: all help train test accept fuzz bench bench-input bench-kernels bench-reduce verify-schedules soak install uninstall format clean
 
 all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep
 	@ninja -C $(BUILD)
@@ -21,9 +22,13 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
 		while IFS='|' read -r name text; do printf '  make %-16s %s\n' "$$name" "$$text"; done
 
-train: data $(BUILD)/build.ninja ## train a small CNN on Fashion-MNIST
-	@ninja -C $(BUILD) lockstep examples/fashion_cnn
-	@$(BUILD)/examples/fashion_cnn
+train: data $(BUILD)/build.ninja ## train a small CNN on Fashion-MNIST: one epoch of `lockstep train`
+	@ninja -C $(BUILD) lockstep
+	@$(BUILD)/lockstep train
+
+accept: data $(BUILD)/build.ninja ## train cnn, resnet and gpt at length (an hour and a half): do they reach what is promised?
+	@ninja -C $(BUILD) lockstep
+	@tools/accept $(BUILD)/lockstep $(MODELS) >docs/accept.log; status=$$?; cat docs/accept.log; exit $$status
 
 test: ## the whole proof: release, sanitizers (addresses, threads), clang, no optional library
 	$(deps) build data test

@@ -22,6 +22,8 @@ static void make_range(double *low, double *high)
     if (!isfinite(*low) || !isfinite(*high) || *low > *high || fabs(*low) > 1e300 ||
         fabs(*high) > 1e300)
         *low = 0, *high = 1;
+    if (fmax(fabs(*low), fabs(*high)) < 1e-200) /* too small to count with */
+        *low = *high = 0;
     double least = 1e-9 * fmax(fabs(*low), fabs(*high));
     if (*high - *low > least)
         return;
@@ -35,9 +37,10 @@ axis axis_make(double low, double high, int most_ticks, bool whole)
     make_range(&low, &high);
     axis a = { .low = low, .high = high };
     most_ticks = most_ticks < 3 ? 3 : most_ticks;
+    double slack = 1e-6 * (high - low); /* for ticks at the ends */
     for (double least = (high - low) / most_ticks;; least = a.step * 1.01) {
         a.step = round_step(least, whole);
-        double from = ceil(low / a.step - 1e-6), to = floor(high / a.step + 1e-6);
+        double from = ceil((low - slack) / a.step), to = floor((high + slack) / a.step);
         a.first = from * a.step;
         a.ticks = to < from ? 0 : (int)(to - from) + 1;
         if (a.ticks <= most_ticks)
@@ -67,18 +70,19 @@ const char *axis_label(const axis *a, int i, text_number out)
     double value = axis_tick(a, i), step = a->step;
     double largest = fmax(fabs(axis_tick(a, 0)), fabs(axis_tick(a, a->ticks - 1)));
     const char *unit = "";
-    if (largest >= 1e15 || (largest < 1e-4 && largest > 0)) {
-        snprintf(out, sizeof(text_number), "%.1e", value);
-        return out;
-    }
+    bool powers = largest >= 1e15 || (largest < 1e-4 && largest > 0);
     for (size_t u = 0; u < sizeof units / sizeof units[0] && !unit[0]; u++)
         if (largest >= units[u].from) {
-            unit = value != 0 ? units[u].name : "";
+            unit = units[u].name;
             value /= units[u].unit, step /= units[u].unit;
-            break;
         }
     int decimals = step < 1 ? (int)ceil(-log10(step) - 1e-9) : 0;
-    snprintf(out, sizeof(text_number), "%.*f%s", decimals < 9 ? decimals : 9, value, unit);
+    if (value == 0 && (powers || unit[0]))
+        snprintf(out, sizeof(text_number), "0");
+    else if (powers)
+        snprintf(out, sizeof(text_number), "%.1e", axis_tick(a, i));
+    else
+        snprintf(out, sizeof(text_number), "%.*f%s", decimals < 9 ? decimals : 9, value, unit);
     return out;
 }
 

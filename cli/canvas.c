@@ -65,34 +65,37 @@ static void dot(canvas *c, int x, int y, int pen)
     at->pen = (unsigned char)pen;
 }
 
-/* Shortens what runs from a to b (y) to what is between 0 and 1: from *t to *u of it. */
-static bool cut(double a, double b, double *t, double *u)
+/* Moves the end (a, b) of a line to where it crosses the edge, if a is beyond 0 or 1; the other end
+ * is (c, d). */
+static void cut_end(double *a, double *b, double c, double d)
 {
-    if (fmin(a, b) > 1 || fmax(a, b) < 0)
+    double edge = *a < 0 ? 0 : 1;
+    if (*a >= 0 && *a <= 1)
+        return;
+    *b += (d - *b) * ((edge - *a) / (c - *a));
+    *a = edge;
+}
+
+/* Keeps of a line what is between 0 and 1 in its first coordinate. False: nothing. */
+static bool cut(double *a, double *b, double *c, double *d)
+{
+    if (fmin(*a, *c) > 1 || fmax(*a, *c) < 0)
         return false;
-    for (int edge = 0; edge <= 1; edge++) {
-        if ((a < edge) == (b < edge))
-            continue;
-        double at = (edge - a) / (b - a);
-        bool enters = edge == 0 ? a < b : a > b;
-        *t = enters ? fmax(*t, at) : *t;
-        *u = enters ? *u : fmin(*u, at);
-    }
-    return *t <= *u;
+    cut_end(a, b, *c, *d);
+    cut_end(c, d, *a, *b);
+    return true;
 }
 
 void canvas_line(canvas *c, double x0, double y0, double x1, double y1, int pen)
 {
-    double t = 0, u = 1;
-    if (!c || !isfinite(x0 + y0 + x1 + y1) || !cut(y0, y1, &t, &u) || !cut(x0, x1, &t, &u))
+    if (!c || !isfinite(x0) || !isfinite(y0) || !isfinite(x1) || !isfinite(y1) ||
+        !cut(&y0, &x0, &y1, &x1) || !cut(&x0, &y0, &x1, &y1))
         return;
     double wide = dots_wide(c) - 1, high = dots_high(c) - 1;
     double dx = (x1 - x0) * wide, dy = (y1 - y0) * high;
-    int n = (int)ceil(fmax(fabs(dx), fabs(dy)) * (u - t)) + 1;
-    for (int i = 0; i <= n; i++) {
-        double at = t + (u - t) * i / n;
-        dot(c, (int)lround(x0 * wide + at * dx), (int)lround((1 - y0) * high - at * dy), pen);
-    }
+    int n = (int)ceil(fmax(fabs(dx), fabs(dy))) + 1;
+    for (int i = 0; i <= n; i++)
+        dot(c, (int)lround(x0 * wide + dx * i / n), (int)lround((1 - y0) * high - dy * i / n), pen);
 }
 
 void canvas_mark(canvas *c, double x, double y, int pen)

@@ -43,9 +43,9 @@ bool plot_is_empty(const plot *p);
 
 const char *plot_role_name(plot_role role); /* "step", "train", "test" */
 
-/* The share of its time that a replica spent in a phase, and all of its time. */
-double plot_share(const run_log *log, int replica, int phase);
+/* All of a replica's time; and the share of it that was a phase, or of the time of all (-1). */
 double plot_seconds(const run_log *log, int replica);
+double plot_share(const run_log *log, int replica, int phase);
 
 /* Lines for a terminal (its columns and rows, colours, characters), each with its end. */
 void plot_text(textbuf *out, const plot *p, const terminal *screen);

@@ -33,32 +33,49 @@ static const cli_option options[] = {
 
 #define HINT "give the directory that 'lockstep train --checkpoint' wrote"
 
+static int cannot_read(const cli *c, const char *path)
+{
+    return cli_error(c, EXIT_USAGE, errno == ENOENT ? LS_NOT_FOUND : LS_IO, HINT,
+                     "cannot read '%s': %s", path, strerror(errno));
+}
+
+/* Opens the run's log, which is a file: another thing might never end. NULL: with *status. */
+static FILE *open_log(const cli *c, const char *directory, const char *path, int *status)
+{
+    struct stat found;
+    FILE *from = NULL;
+    if (stat(directory, &found) != 0)
+        *status = cannot_read(c, directory);
+    else if (!S_ISDIR(found.st_mode))
+        *status = cli_error(c, EXIT_USAGE, LS_INVALID, HINT, "'%s' is no directory", directory);
+    else if (stat(path, &found) != 0)
+        *status = cannot_read(c, path);
+    else if (!S_ISREG(found.st_mode))
+        *status = cli_error(c, EXIT_USAGE, LS_INVALID, HINT, "'%s' is no file", path);
+    else if (!(from = fopen(path, "r")))
+        *status = cannot_read(c, path);
+    return from;
+}
+
 /* The log of the run in the directory; NULL: it ends here, with *status. */
 static run_log *read_log(const cli *c, const char *directory, int *status)
 {
-    struct stat found;
     textbuf path = { 0 };
     text_format(&path, "%s/%s", directory, RUN_LOG_NAME);
     run_log *log = NULL;
-    FILE *from = NULL;
-    if (stat(directory, &found) != 0)
-        *status = cli_error(c, EXIT_USAGE, errno == ENOENT ? LS_NOT_FOUND : LS_IO, HINT,
-                            "cannot read '%s': %s", directory, strerror(errno));
-    else if (!S_ISDIR(found.st_mode))
-        *status = cli_error(c, EXIT_USAGE, LS_INVALID, HINT, "'%s' is no directory", directory);
-    else if (!(from = fopen(text_read(&path), "r")))
-        *status = cli_error(c, EXIT_USAGE, errno == ENOENT ? LS_NOT_FOUND : LS_IO, HINT,
-                            "cannot read '%s': %s", text_read(&path), strerror(errno));
-    else if (!(log = run_log_new()) || !run_log_read(log, from)) {
-        bool memory = !log || log->out_of_memory;
-        *status =
-            cli_error(c, EXIT_FAILED, memory ? LS_NO_MEMORY : LS_IO, "", "cannot read '%s': %s",
-                      text_read(&path), strerror(memory ? ENOMEM : errno));
-        run_log_free(log);
-        log = NULL;
-    }
-    if (from)
+    FILE *from = open_log(c, directory, text_read(&path), status);
+    if (from) {
+        log = run_log_new();
+        if (!log || !run_log_read(log, from)) {
+            bool memory = !log || log->out_of_memory;
+            *status =
+                cli_error(c, EXIT_FAILED, memory ? LS_NO_MEMORY : LS_IO, "", "cannot read '%s': %s",
+                          text_read(&path), strerror(memory ? ENOMEM : errno));
+            run_log_free(log);
+            log = NULL;
+        }
         fclose(from);
+    }
     text_free(&path);
     return log;
 }

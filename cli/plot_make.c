@@ -26,8 +26,13 @@ double plot_seconds(const run_log *log, int replica)
 
 double plot_share(const run_log *log, int replica, int phase)
 {
-    double all = plot_seconds(log, replica);
-    return all > 0 ? log->phases[replica][phase] / all : 0;
+    double its = 0, all = 0;
+    for (int r = 0; r < log->n_replicas; r++)
+        if (replica == r || replica == -1) {
+            its += log->phases[r][phase];
+            all += plot_seconds(log, r);
+        }
+    return all > 0 ? its / all : 0;
 }
 
 /* ---- curves -------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * where all around is dark. Legends are words in the colours of the curves. Invariant: what is
  * written is XML, whatever names a run gave.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,9 +67,11 @@ static double across(const field *f, double value)
     return f->box.x + axis_place(&f->x, value) * f->box.width;
 }
 
+/* What is far outside stays where programs that draw can count. */
 static double down(const field *f, double value)
 {
-    return f->box.y + (1 - axis_place(&f->y, value)) * f->box.height;
+    double y = f->box.y + (1 - axis_place(&f->y, value)) * f->box.height;
+    return isnan(y) ? y : fmin(fmax(y, -1e4), 1e4);
 }
 
 static void add_axes(textbuf *out, const field *f, const char *x_label)
@@ -112,7 +115,7 @@ static void add_path(textbuf *out, const field *f, const plot_curve *c)
                 x += c->x[j], y += c->y[j], n++;
         if (n > 0)
             text_format(out, "%s%.1f %.1f", drawing ? "L" : "M", across(f, x / (double)n),
-                        fmax(down(f, y / (double)n), -1e5));
+                        down(f, y / (double)n));
         drawing = n > 0;
     }
     text_add(out, "\"/>\n");
@@ -125,7 +128,7 @@ static void add_marks(textbuf *out, const field *f, const plot_curve *c)
     size_t every = c->n / 40 + 1;
     for (size_t i = (c->n - 1) % every; i < c->n; i += every) {
         double y = down(f, c->y[i]);
-        if (isnan(y) || y < f->box.y)
+        if (!(y >= f->box.y && y <= f->box.y + f->box.height))
             continue;
         text_format(out,
                     "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\" fill=\"%s\" stroke=\"%s\" "
@@ -151,8 +154,8 @@ static void add_title(textbuf *out, const plot_chart *chart, box b)
         if (c->role != PLOT_STEPS)
             text_format(out, "<tspan dx=\"5\" class=\"value\">%s</tspan>", text_value(n, c->last));
         if (c->role == PLOT_TEST && !isnan(c->best))
-            text_format(out, "<tspan dx=\"5\" class=\"tick\">best %s, epoch %d</tspan>",
-                        text_value(n, c->best), (int)c->best_epoch);
+            text_format(out, "<tspan dx=\"5\" class=\"tick\">best %s, epoch %" PRId64 "</tspan>",
+                        text_value(n, c->best), c->best_epoch);
     }
     text_add(out, "</text>\n");
 }
@@ -235,14 +238,11 @@ static void add_split(textbuf *out, const run_log *log, box b)
                 "<text x=\"%.1f\" y=\"%.1f\" class=\"legend\" text-anchor=\"end\">",
                 b.x, b.y + 12, b.x + b.width, b.y + 12);
     for (int phase = 0; phase < LS_PHASES; phase++) {
-        double share = 0;
-        for (int r = 0; r < log->n_replicas; r++)
-            share += plot_share(log, r, phase) / log->n_replicas;
         text_format(out,
                     "<tspan fill=\"%s\"%s>\u25a0</tspan><tspan dx=\"4\">%s</tspan>"
                     "<tspan dx=\"4\" class=\"value\">%.0f%%</tspan>",
                     phase_colours[phase], phase ? " dx=\"14\"" : "", run_phase_name(phase),
-                    100 * share);
+                    100 * plot_share(log, -1, phase));
     }
     text_add(out, "</text>\n");
     double row = split_row_height(log);

@@ -2,6 +2,7 @@
  * Plots in a terminal. Charts stand one below the other, or side by side where the window is wide.
  * No line is wider than the window, whatever names and numbers there are.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,7 @@ static void add_title(textbuf *out, const plot_chart *chart, const frame *f)
         if (c->role != PLOT_TEST || isnan(c->best))
             continue;
         text_shorten(&part, 0);
-        text_format(&part, " (best %s, epoch %d)", text_value(n, c->best), (int)c->best_epoch);
+        text_format(&part, " (best %s, epoch %" PRId64 ")", text_value(n, c->best), c->best_epoch);
         add_if_fits(out, from, &part, f->columns);
     }
     text_add(out, "\n");
@@ -241,12 +242,9 @@ static void add_split_legend(textbuf *out, const run_log *log, const frame *f)
     textbuf part = { 0 };
     add_styled(out, f, BOLD, "time");
     for (int phase = 0; phase < LS_PHASES; phase++) {
-        double share = 0;
-        for (int r = 0; r < log->n_replicas; r++)
-            share += plot_share(log, r, phase) / log->n_replicas;
         text_add(&part, phase ? "  " : "   ");
         add_phase(&part, f, phase, 1);
-        text_format(&part, " %s %.0f%%", run_phase_name(phase), 100 * share);
+        text_format(&part, " %s %.0f%%", run_phase_name(phase), 100 * plot_share(log, -1, phase));
         size_t before = out->length;
         if (!add_if_fits(out, from, &part, f->columns)) {
             from = before + 1;
@@ -307,11 +305,13 @@ static void add_head(textbuf *out, const plot *p, const frame *f)
     text_name(&part, p->log->model[0] ? p->log->model : "run", f->utf8, f->columns);
     add_styled(out, f, BOLD, text_read(&part));
     text_shorten(&part, 0);
-    text_format(&part, "  %s", text_read(&p->facts));
+    text_format(&part, "%s%s", p->facts.length ? "  " : "", text_read(&p->facts));
     int columns = f->columns - text_columns(text_read(out) + from);
     while (text_columns(text_read(&part)) > columns && part.length > 0) {
-        const char *comma = strrchr(part.bytes, ',');
-        text_shorten(&part, comma ? (size_t)(comma - part.bytes) : 0);
+        size_t length = part.length;
+        while (length > 0 && strncmp(part.bytes + length, ", ", 2) != 0)
+            length--;
+        text_shorten(&part, length);
     }
     text_format(out, "%s\n\n", text_read(&part));
     text_free(&part);

@@ -8,6 +8,7 @@
  */
 #include "run_log.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -197,6 +198,7 @@ static void sum_times(run_log *log)
         return;
     }
     log->seconds = 0;
+    bool told = true;
     for (size_t i = 0; i < log->n_parts; i++) {
         const run_times *last = NULL;
         for (size_t j = 0; j < log->parts[i].n; j++)
@@ -204,9 +206,13 @@ static void sum_times(run_log *log)
         for (int r = 0; last && r < last->n; r++)
             for (int phase = 0; phase < LS_PHASES; phase++)
                 all[r][phase] += last->phases[r][phase];
-        if (log->parts[i].n)
-            log->seconds += log->parts[i].times[log->parts[i].n - 1].seconds;
+        if (log->parts[i].n == 0)
+            continue;
+        double seconds = log->parts[i].times[log->parts[i].n - 1].seconds;
+        log->seconds += seconds;
+        told = told && seconds > 0;
     }
+    log->seconds = told ? log->seconds : 0;
     free(log->phases);
     log->phases = all;
     log->n_replicas = n;
@@ -360,6 +366,8 @@ bool run_log_read(run_log *log, FILE *from)
         log->lines++;
         log->damaged += !fine;
     }
+    int why = errno;
     free(line);
+    errno = why;
     return !ferror(from) && !log->out_of_memory;
 }

@@ -42,7 +42,7 @@ typedef struct run_log {
     char *model, *command; /* "" when it is not told */
     int64_t parameters, replicas, global_batch, starts;
     int64_t steps;                      /* done, as far as it is known */
-    double samples_per_second, seconds; /* 0 before its end; seconds of all that is kept */
+    double samples_per_second, seconds; /* 0: not known, as before its end */
     size_t n_figures;
     run_figure *figures; /* in the order in which they were met */
     int n_replicas;

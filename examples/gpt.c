@@ -31,9 +31,20 @@ static ls_value *to_bytes(ls_value *record, void *user)
     return ls_leaf(ls_decode_raw(ls_leaf_tensor(record), LS_U8, LS_DIMS(CONTEXT + 1)));
 }
 
+/* What is left behind the last whole window. */
+static int64_t rest_of(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    long size = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    if (file)
+        fclose(file);
+    return size > 0 ? size % (CONTEXT + 1) : 0;
+}
+
 static ls_dataset *windows(const char *path)
 {
-    ls_dataset *d = ls_fixed_records(LS_FILES(path), LS_RECORDS(.record_bytes = CONTEXT + 1));
+    ls_dataset *d = ls_fixed_records(
+        LS_FILES(path), LS_RECORDS(.record_bytes = CONTEXT + 1, .footer_bytes = rest_of(path)));
     d = ls_shuffle(ls_map(d, LS_MAP(.fn = to_bytes)), 100000, 1);
     return ls_map(ls_batch_full(ls_repeat(d, -1), BATCH), LS_MAP(.fn = to_pairs));
 }

@@ -36,20 +36,28 @@ typedef struct ls_checkpoint {
     size_t size;
     ls_strategy *strategy; /* its V, P and ls_steps; NULL: the default strategy */
     int n_variables;
-    ls_variable *const *variables; /* those every replica has of its own with all copies */
+    ls_variable *const *variables; /* those every replica has of its own with all copies. Restoring:
+                                    * more may have been saved */
     int n_optimizers;
-    ls_optimizer *const *optimizers; /* slots, sums of parts, iterations, rate and schedule. In order */
-    ls_iterator *input;    /* saving: its position is taken. Restoring: it is sent there; make it of a
-                            * dataset made anew, which counts no epochs that come later */
-    ls_value *extra;       /* saving: a dict of tensors of yours. Restoring: set to the saved one, in the
-                            * innermost frame; NULL when there was none */
+    ls_optimizer *const *optimizers; /* slots, sums of parts, iterations, rate and schedule.
+                                      * Restoring: as many as were saved, in their order, or none */
+    ls_iterator *input;    /* saving: its position is taken. Restoring: it is sent there; make it of
+                            * a dataset made anew, which counts no epochs that come later */
+    ls_value *extra;       /* saving: a dict of tensors of yours. Restoring: set to the saved one, in
+                            * the innermost frame; NULL when there was none */
+    ls_status (*accept)(ls_value *extra, void *user); /* restoring: called when all else was checked
+                            * and nothing has changed yet, with the saved `extra` (NULL: none); if it
+                            * does not return LS_OK, nothing changes */
+    void *user;
     const char *model;     /* restoring: must be the saved one (NULL: any) */
     uint64_t seed;         /* for the record */
     const char *command;   /* the same */
 } ls_checkpoint;
 
-/* To the file `path`; or to DIRECTORY/step-NNNNNNNNN.safetensors, of which the last `keep` stay (0: all).
- * Makes the directory. Between steps, in cross-replica context or outside. */
+/* To the file `path`; or to DIRECTORY/step-NNNNNNNNN.safetensors, of which the last `keep` up to this
+ * step stay (0: all); older ones are removed when the new one is on the disk. Makes the directory.
+ * LS_IO: the system's reason, and all files are as before. Between steps, in cross-replica context
+ * or outside. A variable's name does not begin with "lockstep/". */
 LS_API ls_status ls_checkpoint_save(const char *path, const ls_checkpoint *c);
 LS_API ls_status ls_checkpoint_save_step(const char *directory, const ls_checkpoint *c, int64_t step,
                                          int keep);
@@ -63,12 +71,12 @@ LS_API ls_status ls_checkpoint_newest(const char *path, char *out, size_t room);
  * math profile or version is a warning: what follows may have other bits. */
 LS_API ls_status ls_checkpoint_restore(const char *path, ls_checkpoint *c);
 
-/* What a checkpoint says of itself. Texts belong to the innermost frame. */
+/* What a checkpoint says of itself. Texts belong to the innermost frame. Set .size before. */
 typedef struct ls_checkpoint_record {
     size_t size;
     const char *version; /* of Lockstep */
     const char *profile; /* ls_math_profile */
-    const char *model, *command;
+    const char *model, *command; /* NULL: none; '?' for what was no UTF-8 */
     int replicas, pipelines; /* V and P */
     uint64_t seed;
     int64_t steps; /* ls_steps */
@@ -77,15 +85,17 @@ typedef struct ls_checkpoint_record {
 LS_API ls_status ls_checkpoint_look(const char *path, ls_checkpoint_record *out);
 
 /* What may touch the bits of a result on this machine: "lockstep 0.1.0, oneDNN 2.6.3, avx512_core,
- * MODEL OF THE CPU" (docs/determinism.md). Lives as long as the process. */
+ * MODEL OF THE CPU (FAMILY-MODEL-STEPPING)", "no oneDNN" without it (docs/determinism.md). Lives as
+ * long as the process. */
 LS_API const char *ls_math_profile(void);
 
 /* ---- digests ------------------------------------------------------------------------------------ */
 
 #define LS_DIGEST_MAX 65
 
-/* SHA-256 as 64 hexadecimal digits. Of the trainable variables, in order, little-endian; of
- * all that a checkpoint of this would hold. */
+/* SHA-256 as 64 hexadecimal digits. Of the trainable variables, in order, little-endian (of one that
+ * every replica has of its own all copies); of all that a checkpoint of this would hold, the record
+ * aside but for ls_steps. */
 LS_API ls_status ls_weights_digest(int count, ls_variable *const *variables,
                                    char out[LS_DIGEST_MAX]);
 LS_API ls_status ls_state_digest(const ls_checkpoint *c, char out[LS_DIGEST_MAX]);

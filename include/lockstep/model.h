@@ -98,7 +98,7 @@ LS_API const char *ls_model_known(int i, const char **what);
 LS_API ls_status ls_model_build(ls_model *m);
 
 LS_API const char *ls_model_name(const ls_model *m);
-LS_API ls_status ls_model_rename(ls_model *m, const char *name); /* `lockstep train mine.c`: "mine.c" */
+LS_API ls_status ls_model_rename(ls_model *m, const char *name);
 LS_API const char *ls_model_what(const ls_model *m);  /* "" when none was given */
 LS_API const char *ls_model_input(const ls_model *m); /* canonical: "f32[28,28,1]" */
 LS_API const char *ls_model_label(const ls_model *m);

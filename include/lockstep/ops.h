@@ -77,6 +77,17 @@ LS_API ls_tensor *ls_round(ls_tensor *x);      /* halves to even */
 LS_API ls_tensor *ls_isfinite(ls_tensor *x);   /* float -> bool */
 LS_API ls_tensor *ls_isnan(ls_tensor *x);      /* float -> bool */
 
+/* Float: x as it is, if all its elements are finite; else LS_NOT_FINITE. So a step (ls_run) whose loss
+ * is NaN or infinite fails, and did not happen:
+ *
+ *     ls_tensor *loss = ls_mean(...), *seen = ls_require_finite(loss);    // before ls_minimize:
+ *     ls_minimize(adam, tape, loss, n, variables);                        // nothing is written yet,
+ *     return ls_leaf(seen);                                               // and nothing is saved
+ *
+ * It is looked at in a traced step also when nobody uses the result. Run the same step with the same
+ * arguments again under ls_check_numerics (tape.h) to learn where it began. */
+LS_API ls_tensor *ls_require_finite(ls_tensor *x);
+
 /* Number; NaN stays. The gradient passes where low <= x <= high. */
 LS_API ls_tensor *ls_clip(ls_tensor *x, double low, double high);
 

@@ -194,8 +194,8 @@ LS_API ls_value *ls_optimizer_save(ls_optimizer *optimizer, int count, ls_variab
 /* Back from such a dict, into an optimizer that was made alike, new or not: the updates that follow
  * have the bits of those that would have followed there, and so have those of steps that were traced
  * before. All is checked before anything is written: LS_INVALID for another kind or other settings,
- * which it names (rate and schedule are not compared but restored), LS_NOT_FOUND for slots of a variable that
- * is not given, LS_SHAPE for such as do not fit. */
+ * which it names (rate and schedule are not compared but restored), LS_NOT_FOUND for slots of a
+ * variable that is not given, LS_SHAPE for such as do not fit. */
 LS_API ls_status ls_optimizer_restore(ls_optimizer *optimizer, int count,
                                       ls_variable *const *variables, ls_value *saved);
 

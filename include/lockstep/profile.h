@@ -29,7 +29,7 @@ LS_BEGIN_DECLS
     X(LS_PHASE_FORWARD, 1, "forward")   /* computing, up to the gradients */                       \
     X(LS_PHASE_BACKWARD, 2, "backward") /* computing gradients */                                  \
     X(LS_PHASE_REDUCE, 3, "reduce")     /* waiting for other replicas, adding up with them */      \
-    X(LS_PHASE_APPLY, 4, "apply")       /* updating; where reduce and apply are one pass, its time */  \
+    X(LS_PHASE_APPLY, 4, "apply")       /* updating, also where reducing is part of that pass */   \
     X(LS_PHASE_OTHER, 5, "other")       /* the rest of a run */
 #define LS_PHASES 6
 
@@ -46,13 +46,15 @@ LS_API const char *ls_phase_name(ls_phase phase); /* "?" for none of them */
 LS_API ls_status ls_phase_seconds(const ls_strategy *s, int replica, double seconds[LS_PHASES]);
 
 /* Records phases from now on, until written; what was recorded before is dropped. At most
- * LS_PROFILE_MOST phases are kept of each replica, the first ones; how many were left out is in the
- * file. Between steps. */
+ * LS_PROFILE_MOST phases are kept of each replica, the first ones, of 24 bytes each; how many were
+ * left out is in the file. LS_STATE during a step, LS_INVALID for the default strategy. */
 #define LS_PROFILE_MOST 1000000
 LS_API ls_status ls_profile_start(ls_strategy *s);
 
-/* Writes the record as JSON in Chrome's trace format, one row a replica; ends recording. LS_STATE when
- * it was not started. */
+/* Writes the record as JSON in Chrome's trace format, one row a replica, with the number of the step
+ * (ls_steps when it began) in each phase; ends recording. The file is there as a whole or not at
+ * all, and when it cannot be written recording goes on. LS_STATE when it was not started, and
+ * during a step. */
 LS_API ls_status ls_profile_write(ls_strategy *s, const char *path);
 
 LS_END_DECLS

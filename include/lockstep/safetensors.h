@@ -24,17 +24,20 @@ typedef struct ls_note {
     const char *key, *text;
 } ls_note;
 
-/* `tensors`: a flat dict of dense tensors (not bytes). LS_IO: the system's reason, and `path` is as
- * before. */
+/* `tensors`: a flat dict of dense tensors (not bytes), which are not copied. Keys are UTF-8; that
+ * of a tensor is not "__metadata__", that of a note not "lockstep.crc32c". LS_IO and LS_NOT_FOUND
+ * (of the directory): the system's reason, and `path` is as before. */
 LS_API ls_status ls_safetensors_write(const char *path, ls_value *tensors, int n_notes,
                                       const ls_note *notes);
 
 /* All tensors, in the innermost frame: dtypes that Lockstep has not become the next larger one that it
  * has (f16 f32, i8 and i16 i32, u16 i32, u32 i64; u64 i64, LS_SHAPE if one does not fit).
- * LS_CORRUPT for a damaged file, with what is wrong. */
+ * LS_CORRUPT for a damaged file, with what is wrong; LS_UNSUPPORTED for other dtypes and for more than
+ * LS_MAX_RANK dimensions. A file asks for no more memory than four times its size. */
 LS_API ls_value *ls_safetensors_read(const char *path);
 
-/* A note of a file, in the innermost frame; NULL without an error when there is none. */
+/* A note of a file, in the innermost frame; NULL without an error when there is none. Reads the header
+ * alone, so that damage elsewhere is not noticed. */
 LS_API const char *ls_safetensors_note(const char *path, const char *key);
 
 LS_END_DECLS

@@ -63,8 +63,14 @@ LS_API ls_tensor *ls_densify(ls_tensor *t);
 
 /* Debugging: while set on this thread, an operator that makes a NaN (or an
  * infinity) out of inputs that have none fails with LS_INVALID and says which
- * operator, and where in which output. LS_NUMERICS_OFF is the default: NaN is
- * data. Returns what was set before. */
+ * operator, and where in which output; in a traced step also which call of the
+ * step it is. LS_NUMERICS_OFF is the default: NaN is data. Returns what was set
+ * before.
+ *
+ * What came in with a step's arguments, or was in a variable before, was not made:
+ * it passes until ls_require_finite (ops.h), which then says where it came from.
+ * A step that failed can be run again with this on, with the same arguments: it
+ * is as if it had not been run before, the numbers it draws too. */
 typedef enum ls_numerics { LS_NUMERICS_OFF, LS_NUMERICS_NAN, LS_NUMERICS_NAN_AND_INF } ls_numerics;
 LS_API ls_numerics ls_check_numerics(ls_numerics check);
 

@@ -36,7 +36,9 @@ enum {
     LS__OP_FUSED = 1 << 16, /* put into a graph by a pass, never called by a program */
     LS__OP_PACKS = 1 << 17, /* its one input in another layout: kept while a weight stays the same */
     LS__OP_SYNC = 1 << 18,  /* all replicas meet here: whoever drives them runs it */
-    LS__OP_REDUCES = 1 << 19 /* adds up over replicas: its attributes begin with ls__reduce_attrs */
+    LS__OP_REDUCES =
+        1 << 19, /* adds up over replicas: its attributes begin with ls__reduce_attrs */
+    LS__OP_CHECKS = 1 << 20 /* is there to fail: stays though nobody may use its result */
 };
 
 /* ---- for shape rules: each records an error that names the operator, what it

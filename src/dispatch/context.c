@@ -113,8 +113,7 @@ ls_numerics ls__numerics(void)
     return checking;
 }
 
-/* Index of the first NaN (or infinity, if those count), or -1. */
-static int64_t first_bad(const ls__spec *spec, const void *data)
+int64_t ls__first_bad(const ls__spec *spec, const void *data)
 {
     if (!ls_dtype_is_float(spec->dtype))
         return -1;
@@ -130,18 +129,19 @@ static int64_t first_bad(const ls__spec *spec, const void *data)
 ls_status ls__check_outputs(const ls_call *c)
 {
     for (int i = 0; i < c->n_outputs; i++) {
-        int64_t at = c->op->flags & LS_OP_ALIAS ? -1 : first_bad(&c->out[i], c->out_data[i]);
+        int64_t at = c->op->flags & LS_OP_ALIAS ? -1 : ls__first_bad(&c->out[i], c->out_data[i]);
         if (at < 0)
             continue;
         for (int k = 0; k < c->n_inputs; k++)
-            if (first_bad(c->in[k], c->in_data[k]) >= 0)
+            if (ls__first_bad(c->in[k], c->in_data[k]) >= 0)
                 return LS_OK; /* not made here: it came in */
         double x = ls__load_double(c->out[i].dtype, c->out_data[i], at);
         return ls__hint(
-            ls_call_fail(c, LS_INVALID, "made %s at element %lld of output %d %s",
-                         x != x ? "a NaN" : "an infinity", (long long)at, i,
-                         ls__spec_text(&c->out[i])),
-            "no input of it had one; ls_check_numerics(LS_NUMERICS_OFF) lets them pass");
+            ls_call_fail(c, LS_INVALID, "made %s from %s, at element %lld of output %d %s",
+                         x != x ? "NaN" : "an infinity",
+                         checking == LS_NUMERICS_NAN ? "inputs without NaN" : "finite inputs",
+                         (long long)at, i, ls__spec_text(&c->out[i])),
+            "ls_check_numerics(LS_NUMERICS_OFF) lets them pass");
     }
     return LS_OK;
 }

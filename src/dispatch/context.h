@@ -48,6 +48,9 @@ bool ls__set_one_of_many(bool is);
 
 ls_numerics ls__numerics(void);
 
+/* The index of the first element that is NaN (or infinite, if this thread checks for those), or -1. */
+int64_t ls__first_bad(const ls__spec *spec, const void *data);
+
 /* LS_OK, or LS_INVALID naming the first bad output element when the outputs of
  * a finished call have one and its inputs have none. */
 ls_status ls__check_outputs(const ls_call *c);

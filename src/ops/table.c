@@ -14,6 +14,7 @@
     X(gelu)                                                                                        \
     X(clip)                                                                                        \
     X(cast)                                                                                        \
+    X(require_finite)                                                                              \
     X(fused_chain)                                                                                 \
     X(reduce)                                                                                      \
     X(replicas)                                                                                    \

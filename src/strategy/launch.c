@@ -80,10 +80,10 @@ static ls_status begin(const char *who, ls_strategy *s, const void *given, place
 static ls_value *end(const char *who, ls_strategy *s, place *p, ls_value *results)
 {
     bool top = !p->mode.run;
-    if (top)
-        ls__phases_end(s->phases);
     if (top && (results || LS__DEFECT(LS__STEP_AFTER_FAILURE)) && !ls__is_default(s))
         s->steps++;
+    if (top)
+        ls__phases_end(s->phases, s->steps);
     ls_status st = results ? LS_OK : ls_error_pending();
     if (top && !ls__is_default(s))
         atomic_store(&s->running, false);

@@ -152,6 +152,7 @@ static ls_status merge_in_context(ls__run *run)
     ls_status st = run->s->replicas > 1 ? ls__team_make(run->s) : LS_OK;
     ls__team *team = ls__team_use(run->s->replicas > 1 ? &run->s->team : NULL);
     const int phase = ls__phases_now(run->s->phases);
+    ls__phases_room(run->s->phases, 8); /* it, and what it is part of */
     if (!run->tracer && !run->sink)
         ls__phases_enter(run->s->phases, 0, run->s->replicas, LS_PHASE_REDUCE);
     if (!st) {

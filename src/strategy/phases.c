@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "os/clock.h"
+#include "os/event.h"
 #include "strategy/strategy.h"
 
 /* ---- making ------------------------------------------------------------------------------------ */
@@ -24,6 +25,8 @@ ls__phases *ls__phases_new(int replicas)
         return NULL;
     }
     p->replicas = replicas;
+    p->most = LS_PROFILE_MOST;
+    atomic_flag_clear(&p->lock);
     for (int r = 0; r < replicas; r++)
         p->of[r] = (ls__phase_clock){ .phase = LS__NO_PHASE };
     return p;
@@ -31,8 +34,12 @@ ls__phases *ls__phases_new(int replicas)
 
 void ls__phases_free(ls__phases *p)
 {
-    if (p)
+    for (int r = 0; p && r < p->replicas; r++)
+        ls__phase_log_close(&p->of[r].log);
+    if (p) {
+        ls__phase_log_close(&p->waits);
         free(p->of);
+    }
     free(p);
 }
 
@@ -46,8 +53,11 @@ static void add(_Atomic int64_t *sum, int64_t more)
 
 static void change(ls__phase_clock *c, int phase, int64_t now)
 {
-    if (c->phase != LS__NO_PHASE)
+    if (c->phase != LS__NO_PHASE) {
         add(&c->spent[c->phase], now - c->since);
+        if (c->logged)
+            ls__phase_log_add(&c->log, c->phase, c->step, c->since, now);
+    }
     c->phase = phase;
     c->since = now;
 }
@@ -84,6 +94,15 @@ int ls__phases_now(const ls__phases *p)
 
 /* ---- runs, and waiting between them -------------------------------------------------------------- */
 
+/* Phases of a run that neither meets nor replays. */
+enum { A_FEW = 16 };
+
+void ls__phases_room(ls__phases *p, int64_t more)
+{
+    for (int r = 0; p && p->recording && r < p->replicas; r++)
+        ls__phase_log_room(&p->of[r].log, more);
+}
+
 /* Its address is another on every thread. */
 static _Thread_local char me;
 
@@ -91,15 +110,27 @@ void ls__phases_begin(ls__phases *p, int64_t step)
 {
     if (!p)
         return;
-    p->step = step;
+    atomic_store_explicit(&p->step, step, memory_order_relaxed);
+    if (p->recording) {
+        ls__phases_room(p, A_FEW);
+        for (int r = 0; r < p->replicas; r++)
+            p->of[r].step = step;
+    }
     atomic_store_explicit(&p->runner, &me, memory_order_relaxed);
     ls__phases_enter(p, 0, p->replicas, LS_PHASE_OTHER);
 }
 
-void ls__phases_end(ls__phases *p)
+void ls__phases_next(ls__phases *p, int64_t step)
+{
+    if (p)
+        atomic_store_explicit(&p->step, step, memory_order_relaxed);
+}
+
+void ls__phases_end(ls__phases *p, int64_t next)
 {
     if (!p)
         return;
+    ls__phases_next(p, next);
     ls__phases_enter(p, 0, p->replicas, LS__NO_PHASE);
     atomic_store_explicit(&p->runner, NULL, memory_order_relaxed);
 }
@@ -122,12 +153,26 @@ ls__input_wait ls__input_wait_begin(ls__phases *p)
     return wait;
 }
 
+/* The step that waits for it is the next one. */
+static void add_wait(ls__phases *p, int64_t since, int64_t now)
+{
+    atomic_fetch_add_explicit(&p->waited, now - since, memory_order_relaxed);
+    for (int turn = 0; atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire); turn++)
+        ls__back_off(turn);
+    if (p->recording) {
+        ls__phase_log_room(&p->waits, 1);
+        ls__phase_log_add(&p->waits, LS_PHASE_INPUT,
+                          atomic_load_explicit(&p->step, memory_order_relaxed), since, now);
+    }
+    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+}
+
 void ls__input_wait_end(ls__phases *p, ls__input_wait wait)
 {
     if (wait.kind == LS__WAIT_INSIDE)
         ls__phases_enter(p, 0, p->replicas, wait.before);
     if (wait.kind == LS__WAIT_BETWEEN && !runner_of(p))
-        atomic_fetch_add_explicit(&p->waited, ls__now() - wait.since, memory_order_relaxed);
+        add_wait(p, wait.since, ls__now());
 }
 
 /* ---- asking -------------------------------------------------------------------------------------- */

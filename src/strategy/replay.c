@@ -79,6 +79,17 @@ static void fold(ls__replay *p, int r, int device, ls__fold_stack *stack)
     ls__fold_take(stack, folded, p->s->team.folded, device, r);
 }
 
+/* The error that is pending here, with the name of the step in front. */
+static void take_error(const char *step, ls__error_record *out)
+{
+    ls__error_record own;
+    ls__error_take(&own);
+    ls_status st = ls__fail(own.status, "%s: %s", step, own.text);
+    if (own.hint[0])
+        ls__hint(st, "%s", own.hint);
+    ls__error_take(out);
+}
+
 static bool run_part(ls__replay *p, int r, int device)
 {
     ls__piece *program = &p->step->programs[r];
@@ -89,7 +100,7 @@ static bool run_part(ls__replay *p, int r, int device)
     int stop = p->to_tail ? program->plan->tail : program->plan->n_instructions;
     mine->status = ls__instance_run_to(program->instance, stop, &mine->meeting);
     if (mine->status)
-        ls__error_take(&mine->error);
+        take_error(program->recorded->name, &mine->error);
     else if (stack)
         fold(p, r, device, stack);
     return !mine->status;
@@ -401,6 +412,19 @@ static void fill_results(ls__replay *p)
     }
 }
 
+/* More changes of phase than one replica sees: stretches of its own and of meetings, where pieces go
+ * on in one, and turns. */
+static int64_t most_phases(const ls__traced_step *step)
+{
+    int64_t most = 0, met = 8 * ((int64_t)step->n_meetings + 3);
+    for (int k = 0; k < step->n_meetings; k++)
+        met += step->meetings[k].plan->n_stretches;
+    for (int r = 0; r < step->replicas; r++)
+        most =
+            step->programs[r].plan->n_stretches > most ? step->programs[r].plan->n_stretches : most;
+    return most + met;
+}
+
 static ls_value *replay(ls__replay *p, const ls_value *arguments)
 {
     results w = { p, ls__frame_alloc(sizeof *w.next * (size_t)p->step->replicas) };
@@ -416,6 +440,8 @@ static ls_value *replay(ls__replay *p, const ls_value *arguments)
     begin_all(p, &draws);
     ls__journal_open(&p->journal, ls__journal_used());
     const int phase = ls__phases_now(p->s->phases);
+    if (p->s->phases && p->s->phases->recording)
+        ls__phases_room(p->s->phases, most_phases(p->step));
     ls_status st = run_pieces(p);
     ls__phases_enter(p->s->phases, 0, p->s->replicas, phase);
     if (st)

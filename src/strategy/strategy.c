@@ -422,6 +422,7 @@ ls_status ls_set_steps(ls_strategy *s, int64_t steps)
     if (atomic_load(&s->running))
         return ls__fail(LS_STATE, "ls_set_steps: a step is running; set it between steps");
     s->steps = steps;
+    ls__phases_next(s->phases, steps);
     return LS_OK;
 }
 

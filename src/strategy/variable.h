@@ -58,9 +58,21 @@ const char *ls__copy_name(const char *name, int replica);
 /* LS_AGGREGATE_SUM -> LS_SUM...; 0 for NONE. */
 ls_reduce_op ls__reduce_op_of(ls_aggregation aggregation);
 
-/* ls_variables_restore, or only what it checks: then the same call with false cannot fail. */
-ls_status ls__variables_restore(int count, ls_variable *const *variables, ls_value *saved,
-                                bool only_check);
+/* Writes that were checked and cannot fail: each value (NULL: zeros) to its cell, which was unshared.
+ * In memory of the innermost frame. */
+typedef struct ls__cell_writes {
+    int count;
+    ls__cell **cells;
+    ls_tensor **values;
+} ls__cell_writes;
+ls_status ls__cell_writes_room(ls__cell_writes *w, size_t most);
+void ls__cell_writes_add(ls__cell_writes *w, ls__cell *cell, ls_tensor *value);
+ls_status ls__cell_writes_unshare(const ls__cell_writes *w);
+void ls__cell_writes_do(const ls__cell_writes *w);
+
+/* ls_variables_restore up to the writes, for who has more to restore. */
+ls_status ls__variables_plan(int count, ls_variable *const *variables, const ls_value *saved,
+                             ls__cell_writes *out);
 
 /* ---- writing ---------------------------------------------------------------------------- */
 

@@ -91,12 +91,41 @@ ls_value *ls_variables_save(int count, ls_variable *const *variables)
 
 /* ---- restoring --------------------------------------------------------------------------- */
 
-/* What will be written, found and checked before anything is. */
-typedef struct plan {
-    int count;
-    ls__cell **cells;
-    ls_tensor **values;
-} plan;
+/* What will be written is found and checked before anything is. */
+typedef ls__cell_writes plan;
+
+ls_status ls__cell_writes_room(ls__cell_writes *w, size_t most)
+{
+    *w = (ls__cell_writes){ 0, ls__frame_alloc((most + 1) * sizeof *w->cells),
+                            ls__frame_alloc((most + 1) * sizeof *w->values) };
+    return w->cells && w->values ? LS_OK : LS_NO_MEMORY;
+}
+
+void ls__cell_writes_add(ls__cell_writes *w, ls__cell *cell, ls_tensor *value)
+{
+    w->cells[w->count] = cell;
+    w->values[w->count++] = value;
+}
+
+ls_status ls__cell_writes_unshare(const ls__cell_writes *w)
+{
+    ls_status st = LS_OK;
+    for (int i = 0; i < w->count && !st; i++)
+        st = ls__cell_unshare(w->cells[i]);
+    return st;
+}
+
+void ls__cell_writes_do(const ls__cell_writes *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        const size_t bytes = ls__spec_bytes(ls__cell_spec(w->cells[i]));
+        void *at = ls__cell_write(w->cells[i]);
+        if (at && w->values[i])
+            memcpy(at, ls__data(w->values[i]), bytes);
+        else if (at)
+            memset(at, 0, bytes);
+    }
+}
 
 /* The entry, or NULL (no error). */
 static ls_value *find(const ls_value *saved, const char *key)
@@ -123,9 +152,11 @@ static ls_status take(plan *p, const ls_variable *v, int i, const char *key, con
                                  "saved as %s",
                                  v->name, ls__spec_text(spec), key, ls_describe(t)),
                         "restore into the model that was saved");
-    p->cells[p->count] = v->cells[i];
-    p->values[p->count] = share ? ls__component_share(v, i, t) : t;
-    return p->values[p->count++] ? LS_OK : ls_error_pending();
+    ls_tensor *mine = share ? ls__component_share(v, i, t) : t;
+    if (!mine)
+        return ls_error_pending();
+    ls__cell_writes_add(p, v->cells[i], mine);
+    return LS_OK;
 }
 
 /* Whether there are copies of exactly as many replicas as there are now. */
@@ -159,30 +190,23 @@ static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable
     return st;
 }
 
-static ls_status restore(int count, ls_variable *const *variables, const ls_value *saved,
-                         bool only_check)
+static ls_status make_plan(int count, ls_variable *const *variables, const ls_value *saved, plan *p)
 {
-    size_t most = 1;
+    size_t most = 0;
     for (int i = 0; i < count; i++)
         most += (size_t)variables[i]->n_cells;
-    plan p = { 0, ls__frame_alloc(most * sizeof *p.cells),
-               ls__frame_alloc(most * sizeof *p.values) };
-    ls_status st = p.cells && p.values ? LS_OK : LS_NO_MEMORY;
+    ls_status st = ls__cell_writes_room(p, most);
     for (int i = 0; i < count && !st; i++) {
         ls__target target; /* may it be written here? */
         st = ls__write_target("ls_variables_restore", variables[i], &target);
         if (!st)
-            st = plan_variable(&p, saved, variables[i]);
+            st = plan_variable(p, saved, variables[i]);
     }
-    for (int i = 0; i < p.count && !st; i++)
-        st = ls__cell_unshare(p.cells[i]);
-    for (int i = 0; i < p.count && !st && !only_check; i++) /* cannot fail */
-        st = ls__cell_assign(p.cells[i], p.values[i]);
-    return st;
+    return st ? st : ls__cell_writes_unshare(p);
 }
 
-ls_status ls__variables_restore(int count, ls_variable *const *variables, ls_value *saved,
-                                bool only_check)
+ls_status ls__variables_plan(int count, ls_variable *const *variables, const ls_value *saved,
+                             ls__cell_writes *out)
 {
     ls_status st = check_place("ls_variables_restore", count, variables);
     if (!st && ls_kind_of(saved) != LS_DICT)
@@ -191,14 +215,17 @@ ls_status ls__variables_restore(int count, ls_variable *const *variables, ls_val
                  : ls__hint(ls__fail(LS_INVALID, "ls_variables_restore: `saved` is %s",
                                      saved ? "no dict" : "NULL"),
                             "it is what ls_variables_save gave");
-    if (!st) {
-        LS_FRAME
-            st = restore(count, variables, saved, only_check);
-    }
-    return st;
+    return st ? st : make_plan(count, variables, saved, out);
 }
 
 ls_status ls_variables_restore(int count, ls_variable *const *variables, ls_value *saved)
 {
-    return ls__variables_restore(count, variables, saved, false);
+    ls_status st = LS_OK;
+    LS_FRAME {
+        plan p;
+        st = ls__variables_plan(count, variables, saved, &p);
+        if (!st)
+            ls__cell_writes_do(&p);
+    }
+    return st;
 }

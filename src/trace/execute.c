@@ -10,6 +10,7 @@
 
 #include "base/fpu.h"
 #include "dispatch/context.h"
+#include "tensor/convert.h"
 
 /* An address that changes, and where it has to be written: an input's, or a place in the memory
  * lent for a meeting. */
@@ -23,6 +24,14 @@ typedef struct patches {
     patch *list;
     int count;
 } patches;
+
+/* A number that ls_check_numerics looks for, in what a step was given. */
+typedef struct bad_number {
+    const char *variable; /* NULL: in an input */
+    int input;
+    int64_t element; /* -1: there is none */
+    double value;
+} bad_number;
 
 struct ls__instance {
     const ls__plan *plan;
@@ -41,6 +50,7 @@ struct ls__instance {
     ls__watch watch;
     ls__draw draw;
     bool checked;
+    bad_number came; /* checked: what is bad before the step has done anything */
 };
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -256,6 +266,32 @@ ls_status ls__instance_unshare(ls__instance *i)
     return st;
 }
 
+/* Variables first: an argument is seen by who gives it. */
+static bad_number find_bad(const ls__instance *i)
+{
+    const ls__graph *g = i->plan->graph;
+    for (int n = 0; n < g->n_nodes; n++)
+        for (int k = 0; g->nodes[n]->op->flags & LS_OP_READS && k < g->nodes[n]->n_cells; k++) {
+            const int c = g->nodes[n]->cells[k];
+            const ls__spec *spec = &g->cells[c].spec;
+            const void *data = ls__cell_data(i->cells[c]);
+            int64_t at = ls__first_bad(spec, data);
+            if (at >= 0)
+                return (bad_number){ .variable = ls__cell_name(i->cells[c]),
+                                     .element = at,
+                                     .value = ls__load_double(spec->dtype, data, at) };
+        }
+    for (int k = 0; k < g->n_inputs; k++) {
+        const ls__wire *w = &g->wires[g->inputs[k]];
+        int64_t at = w->after ? -1 : ls__first_bad(&w->spec, i->inputs[k]);
+        if (at >= 0)
+            return (bad_number){ .input = k,
+                                 .element = at,
+                                 .value = ls__load_double(w->spec.dtype, i->inputs[k], at) };
+    }
+    return (bad_number){ .element = -1 };
+}
+
 void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__draw *draw)
 {
     for (int k = 0; k < i->plan->graph->n_inputs; k++)
@@ -266,6 +302,8 @@ void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__dr
     i->stretch = 0;
     i->checked = ls__numerics() != LS_NUMERICS_OFF;
     i->draw = *draw;
+    if (i->checked)
+        i->came = find_bad(i);
 }
 
 void ls__instance_lend(ls__instance *i, int meeting, void *memory)
@@ -278,6 +316,18 @@ void ls__instance_lend(ls__instance *i, int meeting, void *memory)
     }
 }
 
+/* What a check has found was not made by this step, if no operator of it was blamed before. */
+static void describe_bad(const bad_number *bad, char *out, size_t room)
+{
+    const char *kind = bad->value != bad->value ? "NaN" : "an infinity";
+    if (bad->element >= 0 && bad->variable)
+        snprintf(out, room, "; variable '%s' had %s at element %lld before the step", bad->variable,
+                 kind, (long long)bad->element);
+    else if (bad->element >= 0)
+        snprintf(out, room, "; argument %d has %s at element %lld", bad->input, kind,
+                 (long long)bad->element);
+}
+
 ls_status ls__instance_failed(const ls__instance *i, int n, ls_status st)
 {
     const ls__node *node = i->plan->instructions[n].node;
@@ -288,8 +338,11 @@ ls_status ls__instance_failed(const ls__instance *i, int n, ls_status st)
     char replica[24] = "";
     if (node->replica >= 0)
         snprintf(replica, sizeof replica, "replica %d: ", node->replica);
-    ls__fail(record.status, "operator %d of %d: %s%s", node->where, i->plan->graph->calls, replica,
-             record.text);
+    char came[200] = "";
+    if (i->checked && node->op->flags & LS__OP_CHECKS)
+        describe_bad(&i->came, came, sizeof came);
+    ls__fail(record.status, "operator %d of %d: %s%s%s", node->where, i->plan->graph->calls,
+             replica, record.text, came);
     return record.hint[0] ? ls__hint(record.status, "%s", record.hint) : record.status;
 }
 

@@ -331,7 +331,8 @@ ls__graph *ls__graph_copy(const ls__graph *g)
 
 bool ls__node_has_effect(const ls__node *node)
 {
-    return node->op->flags & (LS_OP_DRAWS | LS_OP_READS | LS_OP_WRITES | LS__OP_SYNC);
+    return node->op->flags &
+           (LS_OP_DRAWS | LS_OP_READS | LS_OP_WRITES | LS__OP_SYNC | LS__OP_CHECKS);
 }
 
 bool ls__node_is(const ls__node *node, const char *name)

@@ -139,7 +139,7 @@ void ls__graph_number(ls__graph *g);
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-/* Draws, reads, writes or meets other replicas: kept, and kept in order. */
+/* Draws, reads, writes, meets other replicas or is there to fail: kept, and kept in order. */
 bool ls__node_has_effect(const ls__node *node);
 
 /* The node that makes a wire if it is a call of the registered row `name`, else NULL. */

@@ -98,27 +98,24 @@ static ls_value *optimizer_part(const ls_value *state, int i)
     return ls__checkpoint_part(state, prefix);
 }
 
-static ls_status restore_optimizers(const ls_checkpoint *c, const ls_value *state, bool only_check)
+static ls_status plan_optimizers(const ls_checkpoint *c, const ls_value *state,
+                                 ls__cell_writes *writes)
 {
-    ls_status st = LS_OK;
-    int saved = 0;
-    for (; c->n_optimizers > 0; saved++) {
-        const ls_value *part = optimizer_part(state, saved);
-        if (!part)
-            return ls_error_pending();
-        if (ls_length(part) == 0)
-            break;
+    for (int i = 0; i <= c->n_optimizers && c->n_optimizers > 0; i++) {
+        const ls_value *part = optimizer_part(state, i);
+        ls_status st = part ? LS_OK : ls_error_pending();
+        if (!st && (ls_length(part) > 0) != (i < c->n_optimizers))
+            st =
+                ls__hint(ls__fail(LS_INVALID, "%s: %s optimizers were saved than the %d to restore",
+                                  who, i < c->n_optimizers ? "fewer" : "more", c->n_optimizers),
+                         "a run goes on with as many, in the same order");
+        if (!st && i < c->n_optimizers)
+            st = ls__optimizer_plan(who, c->optimizers[i], c->n_variables, c->variables, part,
+                                    &writes[i]);
+        if (st)
+            return st;
     }
-    if (saved != c->n_optimizers)
-        return ls__fail(LS_INVALID, "%s: %d optimizers were saved, and %d are to be restored", who,
-                        saved, c->n_optimizers);
-    for (int i = 0; i < c->n_optimizers && !st; i++) {
-        ls_value *part = optimizer_part(state, i);
-        st = part ? ls__optimizer_restore(who, c->optimizers[i], c->n_variables, c->variables, part,
-                                          only_check)
-                  : ls_error_pending();
-    }
-    return st;
+    return LS_OK;
 }
 
 /* Sends the input there; if that fails it goes on where it was. */
@@ -157,6 +154,18 @@ static void warn_of_others(const char *path, const ls_checkpoint_record *r)
                 r->profile, ls_math_profile());
 }
 
+static ls_status accept(const ls_checkpoint *c, ls_value *extra)
+{
+    if (!c->accept)
+        return LS_OK;
+    ls__error_scope scope;
+    ls__error_scope_open(&scope);
+    ls_status st = c->accept(extra, c->user);
+    if (st && !ls_error_pending())
+        ls__fail(st, "it was not accepted (%s)", ls_status_name(st));
+    return ls__error_scope_close(&scope, st, "%s", who);
+}
+
 /* `extra` is of the frame around. */
 static ls_status restore(const char *path, const ls_checkpoint *c, ls__safetensors *file,
                          ls_value **extra)
@@ -176,19 +185,22 @@ static ls_status restore(const char *path, const ls_checkpoint *c, ls__safetenso
     ls_value *own = variables ? ls__checkpoint_part(state, LS__CHECKPOINT_EXTRA) : NULL;
     if (!own || (ls_length(own) > 0 && !(*extra = ls_value_hand_up(own))))
         return ls_error_pending();
-    st = ls__variables_restore(c->n_variables, c->variables, variables, true);
+    ls__cell_writes *writes = ls__frame_alloc(((size_t)c->n_optimizers + 1) * sizeof *writes);
+    st = writes ? ls__variables_plan(c->n_variables, c->variables, variables, &writes[0])
+                : LS_NO_MEMORY;
     if (!st)
-        st = restore_optimizers(c, state, true);
+        st = plan_optimizers(c, state, writes + 1);
+    if (!st)
+        st = accept(c, *extra);
     if (!st)
         st = seek(c, state);
-    if (!st)
-        st = ls__variables_restore(c->n_variables, c->variables, variables, false);
-    if (!st)
-        st = restore_optimizers(c, state, false);
-    if (!st && counts)
-        st = ls_set_steps(s, record.steps);
-    if (!st)
-        warn_of_others(path, &record);
+    if (st)
+        return st;
+    for (int i = 0; i <= c->n_optimizers; i++)
+        ls__cell_writes_do(&writes[i]);
+    if (counts)
+        st = ls_set_steps(s, record.steps); /* it may, as was seen */
+    warn_of_others(path, &record);
     return st;
 }
 

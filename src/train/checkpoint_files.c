@@ -146,7 +146,7 @@ static bool is_good(const char *who, const char *path)
     ls__error_scope_open(&scope);
     const ls_status st = is_whole(who, path);
     if (st)
-        ls__log(LS_LOG_WARNING, "%s; trying the checkpoint before it", ls_error_text());
+        ls__log(LS_LOG_WARNING, "%s; looking for an older checkpoint", ls_error_text());
     ls_error();
     ls__error_scope_close(&scope, LS_OK, "%s", who);
     return !st;

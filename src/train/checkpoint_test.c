@@ -242,7 +242,13 @@ static void other_runs(void **state)
     d = checkpoint_of(&other);
     d.n_optimizers = 2;
     d.optimizers = (ls_optimizer *[]){ other.o, other.o };
-    refused(&other, &d, in_dir("x"), LS_INVALID, "1 optimizers were saved, and 2");
+    refused(&other, &d, in_dir("x"), LS_INVALID, "fewer optimizers were saved than the 2");
+    d.n_optimizers = 1;
+    went_well(ls_checkpoint_restore(in_dir("x"), &d));
+    d.n_optimizers = 2;
+    went_well(ls_checkpoint_save(in_dir("two"), &d));
+    d.n_optimizers = 1;
+    refused(&other, &d, in_dir("two"), LS_INVALID, "more optimizers were saved than the 1");
     d = checkpoint_of(&other);
     ls_variable *more[WEIGHTS + 1], *wide[WEIGHTS];
     memcpy(more, other.v, sizeof other.v);

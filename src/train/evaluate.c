@@ -1,7 +1,7 @@
 /*
  * ls_evaluate, and the test after each epoch: one pass over the data that changes nothing but the
- * figures. Invariant: metrics and the strategy's count of steps are as before, so that a test in the
- * middle of an epoch does not touch a bit of training.
+ * figures. Invariant: metrics, what replicas keep of their own, and the strategy's count of steps are
+ * as before, so that a test in the middle of an epoch does not touch a bit of training.
  */
 #include <lockstep/input.h>
 #include <math.h>
@@ -9,28 +9,34 @@
 #include "base/status.h"
 #include "train/trainer.h"
 
-static ls_value *save_metrics(const ls_trainer *t)
+enum { MOST_SAVED = 1024 };
+
+/* What replicas keep for themselves and training changes: metrics, and batch norm's statistics. */
+static int own_variables(const ls_trainer *t, ls_variable **out)
 {
-    ls_value *saved[64];
-    int n = t->n_metrics < 64 ? t->n_metrics : 64;
-    for (int i = 0; i < n; i++)
-        saved[i] = ls_variables_save(2, ls_metric_variables(t->metrics[i]));
-    return ls_list(n, saved);
+    int n = 0;
+    for (int i = 0; i < t->n_metrics && n + 2 <= MOST_SAVED; i++)
+        for (int k = 0; k < 2; k++)
+            out[n++] = ls_metric_variables(t->metrics[i])[k];
+    for (int i = 0; i < ls_model_count(t->model) && n < MOST_SAVED; i++) {
+        ls_variable *v = ls_model_variables(t->model)[i];
+        if (ls_variable_synchronization(v) == LS_SYNC_ON_READ &&
+            ls_variable_aggregation(v) != LS_AGGREGATE_NONE)
+            out[n++] = v;
+    }
+    return n;
 }
 
-static ls_status restore_metrics(const ls_trainer *t, ls_value *saved)
-{
-    ls_status st = LS_OK;
-    for (int i = 0; i < ls_length(saved) && !st; i++)
-        st = ls_variables_restore(2, ls_metric_variables(t->metrics[i]), ls_child(saved, i));
-    return st;
-}
-
-static ls_status reset(const ls_trainer *t)
+/* Metrics count from nothing; of what else replicas have of their own each gets what all have
+ * together, so that a figure does not depend on which replica saw which row, and is the one that a
+ * checkpoint gives. */
+static ls_status even_out(const ls_trainer *t, int n, ls_variable *const *own)
 {
     ls_status st = LS_OK;
     for (int i = 0; i < t->n_metrics && !st; i++)
         st = ls_metric_reset(t->metrics[i]);
+    for (int i = 2 * t->n_metrics; i < n && !st; i++)
+        st = ls_assign(own[i], ls_read(own[i]));
     return st;
 }
 
@@ -82,26 +88,48 @@ static ls_status test(const char *who, ls_trainer *t, ls_dataset *data,
     return st ? st : ls_error_pending();
 }
 
-ls_status ls__test(const char *who, ls_trainer *t, ls_dataset *data, const ls__audience *audience,
-                   ls_progress *p)
+ls_status ls__aside(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user)
 {
-    ls_status st;
+    ls_status st = LS_OK;
     int64_t steps = ls_steps(t->strategy);
     LS_FRAME {
-        ls_value *before = save_metrics(t);
-        st = before ? reset(t) : ls_error_pending();
+        ls_variable *own[MOST_SAVED];
+        int n = own_variables(t, own);
+        ls_value *before = ls_variables_save(n, own);
+        LS_SCOPE (t->strategy)
+            st = before ? even_out(t, n, own) : ls_error_pending();
         if (!st)
-            st = test(who, t, data, audience, p);
+            st = fn(t, user);
         ls__error_record failed;
         ls__error_take(&failed);
-        ls_status back = before ? restore_metrics(t, before) : LS_OK;
-        if (!back && !(t->strategy == ls_default_strategy()))
+        ls_status back = before ? ls_variables_restore(n, own, before) : LS_OK;
+        if (!back && t->strategy != ls_default_strategy())
             back = ls_set_steps(t->strategy, steps);
         if (failed.status)
             ls__error_put(&failed);
         st = st ? st : back;
     }
     return st;
+}
+
+/* What a test is given. */
+typedef struct asked {
+    const char *who;
+    ls_dataset *data;
+    const ls__audience *audience;
+    ls_progress *progress;
+} asked;
+
+static ls_status run_test(ls_trainer *t, void *user)
+{
+    const asked *a = user;
+    return test(a->who, t, a->data, a->audience, a->progress);
+}
+
+ls_status ls__test(const char *who, ls_trainer *t, ls_dataset *data, const ls__audience *audience,
+                   ls_progress *p)
+{
+    return ls__aside(t, run_test, &(asked){ who, data, audience, p });
 }
 
 ls_status ls_evaluate(ls_trainer *t, ls_dataset *data)

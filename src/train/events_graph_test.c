@@ -333,6 +333,38 @@ static void residual(void **state)
     assert_string_equal(the("out/constant")->op, "Const");
 }
 
+/* A run that is part of a step: all replicas are in its program. */
+typedef struct around {
+    ls_strategy *strategy;
+    model m;
+} around;
+
+static ls_value *outer_step(ls_value *arguments, void *user)
+{
+    around *a = user;
+    return ls_leaf(ls_reduce(a->strategy, LS_SUM,
+                             ls_run_eager(a->strategy, odd_step, &a->m, arguments), LS_NO_AXIS));
+}
+
+static void run_within(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        around a = { .strategy = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0", .replicas = 2)) };
+        LS_SCOPE (a.strategy)
+            make(&a.m, "hidden");
+        ls_function *step = ls_trace(outer_step, &a);
+        assert_non_null(ls_function_call(step, batch()));
+        read_graph(step);
+        ls_function_free(step);
+        unmake(&a.m);
+        assert_int_equal(ls_strategy_free(a.strategy), LS_OK);
+    }
+    assert_true(takes("replica_0/hidden/matmul", "argument_0"));
+    assert_true(takes("replica_1/hidden/matmul", "argument_0"));
+    assert_true(takes("replica_1/hidden/mul", "replica_1/hidden/add"));
+}
+
 static void other_programs(void **state)
 {
     (void)state;
@@ -370,6 +402,7 @@ int main(void)
         cmocka_unit_test(results_of_meetings),
         cmocka_unit_test(odd_names),
         cmocka_unit_test(residual),
+        cmocka_unit_test(run_within),
         cmocka_unit_test(other_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dispatch/tape.h"
 #include "tensor/test_support.h"
 
 /* The pending error, or its hint, has this in it. */
@@ -101,6 +102,7 @@ typedef struct net {
     ls_variable *shift;
     int builds;
     bool forgets; /* meets `late` in training only */
+    bool noted;   /* a tape saw it in its last forward */
     int defect;
 } net;
 
@@ -127,6 +129,7 @@ static ls_model *the_model; /* that a function of its own would change */
 static ls_tensor *forward(void *user, ls_tensor *x, bool training)
 {
     net *n = user;
+    n->noted = ls__tape_noting();
     ls_tensor *h = ls_forward(n->in, x, training);
     h = ls_forward(n->twice, ls_forward(n->twice, h, training), training);
     if (n->defect == WRONG_SHAPE)
@@ -159,6 +162,8 @@ static void free_form_models(void **state)
         ls_random_seed(3);
         assert_int_equal(ls_model_build(m), LS_OK);
         assert_int_equal(n.builds, 1);
+        assert_false(n.noted);
+        assert_true(ls__tape_noting());
         assert_int_equal(ls_model_count(m), 7);
         for (int i = 0; i < 7; i++)
             assert_string_equal(ls_variable_name(ls_model_variables(m)[i]), names[i]);
@@ -298,6 +303,60 @@ static void a_failed_build_draws_nothing(void **state)
             ls_model_free(other);
         }
     assert_memory_equal(start[0], start[1], sizeof start[0]);
+}
+
+/* Two models of one seed are not one: the second goes on where the first ended. */
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        net a = { 0 }, b = { 0 };
+        ls_random_seed(9);
+        ls_model *first = free_form(&a), *second = free_form(&b);
+        assert_int_equal(ls_model_build(first), LS_OK);
+        assert_int_equal(ls_model_build(second), LS_OK);
+        assert_memory_not_equal(ls_data(ls_read(a.shift)), ls_data(ls_read(b.shift)), 20);
+        ls_model_free(first);
+        ls_model_free(second);
+    }
+}
+
+static int failures; /* of the next builds */
+
+static ls_status build_or_not(ls_layer *layer, ls_tensor *x, void *user)
+{
+    (void)layer;
+    (void)x;
+    (void)user;
+    return failures-- > 0 ? LS_IO : LS_OK;
+}
+
+static ls_tensor *same(ls_layer *layer, ls_tensor *x, bool training, void *user)
+{
+    (void)layer;
+    (void)training;
+    (void)user;
+    return x;
+}
+
+/* A layer that had its variables when the build failed has new ones. */
+static void layers_of_a_failed_build(void **state)
+{
+    (void)state;
+    LS_FRAME {
+        ls_model *m = ls_model_new(LS_MODEL(.input = "f32[2]"));
+        ls_layer *dense = ls_dense_layer(m, LS_DENSE_LAYER(.units = 3));
+        ls_own_layer(m, LS_LAYER(.build = build_or_not, .forward = same));
+        failures = 1;
+        assert_int_equal(ls_model_build(m), LS_IO);
+        failed(LS_IO);
+        assert_null(ls_layer_variable(dense, "kernel"));
+        failed(LS_STATE);
+        assert_int_equal(ls_model_build(m), LS_OK);
+        assert_ptr_equal(ls_layer_variable(dense, "kernel"), ls_model_variables(m)[0]);
+        assert_ptr_equal(ls_layer_variable(dense, "bias"), ls_model_variables(m)[1]);
+        ls_model_free(m);
+    }
 }
 
 /* Layers that could not be made, of a program that looks at errors at the end. */
@@ -506,6 +565,8 @@ int main(void)
         cmocka_unit_test_setup(sequential_by_a_function, clean),
         cmocka_unit_test_setup(builds_that_fail, clean),
         cmocka_unit_test_setup(a_failed_build_draws_nothing, clean),
+        cmocka_unit_test_setup(one_after_the_other, clean),
+        cmocka_unit_test_setup(layers_of_a_failed_build, clean),
         cmocka_unit_test_setup(a_layer_is_lacking, clean),
         cmocka_unit_test_setup(nothing_to_build, clean),
         cmocka_unit_test_setup(a_path_not_taken, clean),

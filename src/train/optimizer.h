@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "ops/update.h"
+#include "strategy/variable.h"
 
 /* A variable with its slots, as update rows want their cells. */
 typedef struct ls__slot_set {
@@ -136,8 +137,9 @@ ls_status ls__part_sum_of(ls_optimizer *o, const char *variable, ls__cell *cell,
 
 /* ---- optimizer_save.c ----- */
 
-/* ls_optimizer_restore, or only what it checks: then the same call with false cannot fail. */
-ls_status ls__optimizer_restore(const char *who, ls_optimizer *o, int count,
-                                ls_variable *const *variables, ls_value *saved, bool only_check);
+/* ls_optimizer_restore up to the writes, for who has more to restore. */
+ls_status ls__optimizer_plan(const char *who, ls_optimizer *o, int count,
+                             ls_variable *const *variables, const ls_value *saved,
+                             ls__cell_writes *out);
 
 #endif

@@ -270,7 +270,7 @@ static void sums_are_checked_on_any_number_of_devices(void **state)
             ls_check_numerics(LS_NUMERICS_OFF);
             if (done)
                 fail_msg("way %d: nobody noticed", way);
-            said(LS_INVALID, "sum_replicas: made an infinity", NULL);
+            said(LS_INVALID, "sum_replicas: made an infinity from finite inputs", NULL);
         }
         assert_int_equal(ls_iterations(p.o), 0);
         assert_true(((const float *)ls__cell_data(p.v[0]->cells[0]))[0] == 1);

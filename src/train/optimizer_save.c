@@ -186,9 +186,7 @@ typedef struct plan {
     ls_optimizer *o;
     int count;
     ls_variable *const *variables;
-    int writes;
-    ls__cell **cells;
-    ls_tensor **values; /* NULL: zeros */
+    ls__cell_writes *writes;
 } plan;
 
 static ls_status unfit(const plan *p, const char *key, const ls_tensor *t, const char *want)
@@ -213,12 +211,6 @@ static ls_tensor *number(const plan *p, const ls_value *saved, const char *key,
     return t;
 }
 
-static void write_later(plan *p, ls__cell *cell, ls_tensor *value)
-{
-    p->cells[p->writes] = cell;
-    p->values[p->writes++] = value;
-}
-
 static ls_status plan_numbers(plan *p, const ls_value *saved)
 {
     static const ls__spec settings = { .dtype = LS_F64, .rank = 1, .dims = { SETTINGS } };
@@ -232,8 +224,8 @@ static ls_status plan_numbers(plan *p, const ls_value *saved)
         st = ls__fail(LS_CORRUPT, "%s: the saved %s", p->who,
                       *(const int64_t *)ls__data(done) < 0 ? "iterations are below 0"
                                                            : "rate is none");
-    write_later(p, p->o->iterations, done);
-    write_later(p, p->o->rate, rate);
+    ls__cell_writes_add(p->writes, p->o->iterations, done);
+    ls__cell_writes_add(p->writes, p->o->rate, rate);
     return st;
 }
 
@@ -288,7 +280,7 @@ static ls_status plan_entry(plan *p, const char *key, const ls_value *entry)
     if (!st && !ls__spec_equal(&t->spec, ls__cell_spec(cell)))
         st = unfit(p, key, t, ls__spec_text(ls__cell_spec(cell)));
     if (!st)
-        write_later(p, cell, t);
+        ls__cell_writes_add(p->writes, cell, t);
     return st;
 }
 
@@ -307,10 +299,10 @@ static ls_status plan_entries(plan *p, const ls_value *saved)
 /* What is there and was not saved is zeros. */
 static void plan_zero(plan *p, ls__cell *cell)
 {
-    for (int i = 0; i < p->writes; i++)
-        if (p->cells[i] == cell)
+    for (int i = 0; i < p->writes->count; i++)
+        if (p->writes->cells[i] == cell)
             return;
-    write_later(p, cell, NULL);
+    ls__cell_writes_add(p->writes, cell, NULL);
 }
 
 static void plan_zeros(plan *p)
@@ -334,37 +326,19 @@ static ls_status make_plan(plan *p, const ls_value *saved)
     size_t most = 2 + (size_t)ls_length(saved);
     for (int i = 0; i < p->count; i++)
         most += LS__MOST_SLOTS + (size_t)replicas_of(p->variables[i]);
-    p->cells = ls__frame_alloc(most * sizeof *p->cells);
-    p->values = ls__frame_alloc(most * sizeof *p->values);
-    if (!p->cells || !p->values)
-        return LS_NO_MEMORY;
-    ls_status st = plan_numbers(p, saved);
+    ls_status st = ls__cell_writes_room(p->writes, most);
+    if (!st)
+        st = plan_numbers(p, saved);
     if (!st)
         st = plan_entries(p, saved);
     if (!st)
         plan_zeros(p);
-    for (int i = 0; i < p->writes && !st; i++)
-        st = ls__cell_unshare(p->cells[i]);
-    return st;
+    return st ? st : ls__cell_writes_unshare(p->writes);
 }
 
-/* Cannot fail: all cells are there, and nobody looks at them. */
-static void carry_out(const plan *p)
-{
-    if (!ls__has_updated(p->o) && !p->o->traced)
-        p->o->bound = false;
-    for (int i = 0; i < p->writes; i++) {
-        const size_t bytes = ls__spec_bytes(ls__cell_spec(p->cells[i]));
-        void *at = ls__cell_write(p->cells[i]);
-        if (at && p->values[i])
-            memcpy(at, ls__data(p->values[i]), bytes);
-        else if (at)
-            memset(at, 0, bytes);
-    }
-}
-
-ls_status ls__optimizer_restore(const char *who, ls_optimizer *o, int count,
-                                ls_variable *const *variables, ls_value *saved, bool only_check)
+ls_status ls__optimizer_plan(const char *who, ls_optimizer *o, int count,
+                             ls_variable *const *variables, const ls_value *saved,
+                             ls__cell_writes *out)
 {
     ls_status st = check_place(who, o, count, variables);
     if (!st && ls_kind_of(saved) != LS_DICT)
@@ -372,19 +346,24 @@ ls_status ls__optimizer_restore(const char *who, ls_optimizer *o, int count,
                                 : ls__hint(ls__fail(LS_INVALID, "%s: `saved` is %s", who,
                                                     saved ? "no dict" : "NULL"),
                                            "it is what ls_optimizer_save gave");
-    if (!st) {
-        LS_FRAME {
-            plan p = { .who = who, .o = o, .count = count, .variables = variables };
-            st = make_plan(&p, saved);
-            if (!st && !only_check)
-                carry_out(&p);
-        }
-    }
+    plan p = { .who = who, .o = o, .count = count, .variables = variables, .writes = out };
+    if (!st)
+        st = make_plan(&p, saved);
+    /* What it was bound to by an update that failed counts no more, once iterations are restored. */
+    if (!st && !ls__has_updated(o) && !o->traced)
+        o->bound = false;
     return st;
 }
 
 ls_status ls_optimizer_restore(ls_optimizer *o, int count, ls_variable *const *variables,
                                ls_value *saved)
 {
-    return ls__optimizer_restore("ls_optimizer_restore", o, count, variables, saved, false);
+    ls_status st = LS_OK;
+    LS_FRAME {
+        ls__cell_writes writes;
+        st = ls__optimizer_plan("ls_optimizer_restore", o, count, variables, saved, &writes);
+        if (!st)
+            ls__cell_writes_do(&writes);
+    }
+    return st;
 }

@@ -38,6 +38,24 @@ static ls_status predict_one(ls_trainer *t, ls_iterator *it, ls_predicted fn, vo
     return ls__error_scope_close(&scope, st, "ls_predict: the callback");
 }
 
+typedef struct asked {
+    ls_dataset *data;
+    ls_predicted fn;
+    void *user;
+} asked;
+
+static ls_status predict_all(ls_trainer *t, void *user)
+{
+    const asked *a = user;
+    ls_iterator *it = ls_iterate(ls_distribute(t->strategy, a->data));
+    ls_status st = it ? LS_OK : ls_error_pending();
+    while (!st)
+        LS_FRAME
+            st = predict_one(t, it, a->fn, a->user);
+    ls_iterator_free(it);
+    return st == LS_END ? LS_OK : st;
+}
+
 ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, void *user)
 {
     ls_status st = ls__check_trainer("ls_predict", t);
@@ -46,18 +64,5 @@ ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, void *use
                                 : ls__fail(LS_INVALID, "ls_predict: the data is NULL");
     if (!st && !fn)
         st = ls__fail(LS_INVALID, "ls_predict: the callback is NULL");
-    if (st)
-        return st;
-    int64_t steps = ls_steps(t->strategy);
-    LS_FRAME {
-        ls_iterator *it = ls_iterate(ls_distribute(t->strategy, data));
-        st = it ? LS_OK : ls_error_pending();
-        while (!st)
-            LS_FRAME
-                st = predict_one(t, it, fn, user);
-        ls_iterator_free(it);
-    }
-    if (t->strategy != ls_default_strategy())
-        ls_set_steps(t->strategy, steps);
-    return st == LS_END ? LS_OK : st;
+    return st ? st : ls__aside(t, predict_all, &(asked){ data, fn, user });
 }

@@ -250,7 +250,8 @@ ls_status ls__safetensors_parse(const char *path, char *text, size_t length, uin
         return st;
     json_error_t error;
     out->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!out->json && json_error_code(&error) == json_error_out_of_memory)
+    /* Without memory it mostly says nothing at all. */
+    if (!out->json && (!error.text[0] || json_error_code(&error) == json_error_out_of_memory))
         return ls__fail_memory(path, length);
     if (!out->json) {
         char why[sizeof error.text + 60];

@@ -90,6 +90,10 @@ ls_status ls__call_callbacks(const ls__audience *who, ls__moment moment, const l
 
 /* ---- evaluate.c ----- */
 
+/* Runs fn beside training: what it changes of metrics, of replicas' own variables and of the count of
+ * steps is as before when it returns. */
+ls_status ls__aside(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user);
+
 /* A test with callbacks. The figures go to t->values; metrics are as before. */
 ls_status ls__test(const char *who, ls_trainer *t, ls_dataset *data, const ls__audience *audience,
                    ls_progress *p);

@@ -207,27 +207,44 @@ static void take_at(ls_trainer *t, const int64_t *n)
     t->counting = n[6];
 }
 
-static ls_status take_extra(ls_trainer *t, ls_value *extra, const char *path)
+/* What ls_trainer_resume was asked for. */
+typedef struct resuming {
+    ls_trainer *trainer;
+    const char *path;
+    ls__audience audience;
+} resuming;
+
+/* Called when variables and optimizer are known to fit, and are as before. Whatever can fail here comes
+ * before what changes the trainer. */
+static ls_status accept(ls_value *extra, void *user)
 {
+    const resuming *r = user;
+    ls_trainer *t = r->trainer;
     ls_tensor *at = find(extra, "at", LS_I64, AT_NUMBERS);
     ls_tensor *values = find(extra, "values", LS_F64, 2 * t->n_metrics);
     ls_tensor *input = find(extra, "input", LS_U8, -1);
     if (!at || !values)
         return ls__hint(
-            ls__fail(LS_INVALID, "%s: no checkpoint of a trainer with these metrics", path),
+            ls__fail(LS_INVALID, "'%s' is no checkpoint of a trainer with these metrics", r->path),
             "ls_checkpoint_restore takes any; ls_trainer_take_weights takes weights alone");
     ls_tensor *kept = input ? ls_keep(input) : NULL;
-    if (input && !kept)
-        return ls_error_pending();
-    ls_copy_out(values, t->values, (size_t)(2 * t->n_metrics) * sizeof *t->values);
+    ls_status st = input && !kept ? ls_error_pending() : LS_OK;
+    for (int i = 0; i < r->audience.count && !st; i++)
+        st = load_callback(extra, r->audience.callbacks[i]);
+    if (st) {
+        if (kept)
+            ls_drop(kept);
+        return st;
+    }
     int64_t numbers[AT_NUMBERS];
     ls_copy_out(at, numbers, sizeof numbers);
+    ls_copy_out(values, t->values, (size_t)(2 * t->n_metrics) * sizeof *t->values);
     take_at(t, numbers);
     if (t->position)
         ls_drop(t->position);
     t->position = kept;
     t->must_fit = kept != NULL;
-    return ls_error_pending();
+    return LS_OK;
 }
 
 ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
@@ -241,15 +258,14 @@ ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
     LS_FRAME {
         char file[4096];
         ls_checkpoint c;
+        resuming r = { .trainer = t, .path = file, .audience = { n_callbacks, callbacks } };
         st = ls_checkpoint_newest(path, file, sizeof file);
         if (!st)
             st = describe(t, &c);
+        c.accept = accept;
+        c.user = &r;
         if (!st)
             st = ls_checkpoint_restore(file, &c);
-        if (!st)
-            st = take_extra(t, c.extra, file);
-        for (int i = 0; i < n_callbacks && !st; i++)
-            st = load_callback(c.extra, callbacks[i]);
     }
     return st;
 }

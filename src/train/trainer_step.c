@@ -37,11 +37,12 @@ ls_value *ls__train_step(ls_value *batch, void *user)
     ls_tensor *outputs = ls_model_forward(t->model, ls_item(batch, 0), true);
     ls_tensor *each = ls_model_loss(t->model)(outputs, labels);
     ls_tensor *loss = ls_compute_average_loss(row_losses(each), t->global_batch);
+    ls_tensor *seen = ls_require_finite(loss); /* before anything is written */
     if (ls_minimize(t->optimizer, tape, loss, ls_model_count(t->model),
                     ls_model_variables(t->model)) ||
         count(t, each, outputs, labels))
         return NULL;
-    return ls_leaf(ls_require_finite(loss));
+    return ls_leaf(seen);
 }
 
 ls_value *ls__test_step(ls_value *batch, void *user)

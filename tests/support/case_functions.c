@@ -383,7 +383,7 @@ static const function functions[] = {
     OTHER(2, gather), TWO(embedding), OTHER(1, one_hot), OTHER(1, reshape), ONE(flatten_rows),
     OTHER(1, expand_dims), OTHER(1, squeeze), OTHER(1, transpose), OTHER(1, broadcast_to),
     OTHER(LS_ANY_NUMBER, concat), OTHER(LS_ANY_NUMBER, stack), LIST(1, split),
-    LIST(1, split_sizes), OTHER(1, slice), OTHER(1, pad), OTHER(1, tile), ONE(identity),
+    LIST(1, split_sizes), OTHER(1, slice), OTHER(1, pad), OTHER(1, tile), ONE(identity), ONE(require_finite),
     ONE(stop_gradient), OTHER(0, random_uniform), OTHER(0, random_normal),
     OTHER(0, truncated_normal), OTHER(1, categorical),
 

@@ -206,6 +206,15 @@ def tile(o):
     o.case("zero_rows", fn([2, 2]), o.rand((0, 2)), attrs={"times": [2, 2]})
 
 
+@op("require_finite")
+def require_finite(o):
+    fn = lambda x: tf.debugging.check_numerics(x, "")
+    movement(o, "matrix", fn, (2, 3), {}, ("f32", "bf16"))
+    o.case("scalar", fn, o.rand(()))
+    o.case("zero_rows", fn, o.rand((0, 3)))
+    o.case("largest", fn, np.array([3.4e38, -3.4e38, 1e-45, 0], np.float32), nofd=True)
+
+
 @op("identity")
 def identity(o):
     movement(o, "matrix", tf.identity, (2, 3), {})
