@@ -19,7 +19,7 @@ def wrong_options():
     """Every option with what it does not take; it is named, and so is what was given."""
     wrong = {'--batch': ['0', 'x', '-1', '1.5', '99999999999999999999'], '--epochs': ['0', ''], '--steps': ['0', 'ten'],
              '--optimizer': ['rmsprop'], '--lr': ['0', '-1', 'nan', 'inf', '0.1x'], '--seed': ['x', '-1'],
-             '--replicas': ['0', '1000000'], '--threads': ['0'], '--devices': ['/tpu:0', '/cpu:x', '/gpu:0', ','],
+             '--replicas': ['0', '1000000'], '--threads': ['0'], '--devices': ['/tpu:0', '/cpu:x', ','],
              '--cross-device-ops': ['fast'], '--keep': ['0'], '--checkpoint-every': ['0'], '--schedule': ['linear'],
              '--warmup': ['-1'], '--minutes': ['0'], '--clip': ['-1'], '--weight-decay': ['-1']}
     for option, values in wrong.items():
