@@ -4,7 +4,7 @@ import struct
 import xml.etree.ElementTree as xml
 import zlib
 
-from support import *
+from command import *
 
 SMALL_TEST = ['--data', DATA, '--batch', 16]
 

@@ -3,7 +3,7 @@ import resource
 import shutil
 import signal
 
-from support import *
+from command import *
 
 
 def unknown_models():
