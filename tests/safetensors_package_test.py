@@ -1,22 +1,17 @@
 """Files written here are read by the safetensors package to equal arrays, and the reverse; what the
 package refuses is refused here. Skipped where there is no such package (in the project's venv:
 pip install safetensors numpy). Usage: safetensors_package_test.py LIBRARY ROOT"""
-import importlib.util
-import os
-import sys
+from support.packages import need
 
-SKIPPED = 77
-if importlib.util.find_spec("safetensors") is None or importlib.util.find_spec("numpy") is None:
-    python = os.path.join(sys.argv[2], ".venv", "bin", "python")
-    if len(sys.argv) > 3 or not os.path.exists(python):
-        sys.exit(SKIPPED)
-    os.execv(python, [python] + sys.argv + ["again"])
+need("safetensors", "numpy")
 
 import ctypes as c
 import hashlib
 import json
+import os
 import random
 import struct
+import sys
 import tempfile
 
 import numpy as np
