@@ -1,7 +1,7 @@
 """Saving and going on: a run that was stopped ends as if it had never been."""
 import shutil
 
-from support import *
+from command import *
 
 
 def saved(folder, *words, **how):

@@ -2,7 +2,7 @@
 import math
 import re
 
-from support import *
+from command import *
 
 SHA = re.compile('[0-9a-f]{64}')
 NUMBER = (int, float)

@@ -1,5 +1,5 @@
 """The result belongs to the command line: the same bits on any devices; weights_sha256 is what it says."""
-from support import *
+from command import *
 
 
 def devices():

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: they save, leave with 130, and nothing is lost. What is waited for is an event, not a time."""
 import signal
 
-from support import *
+from command import *
 
 ENDLESS = ['--epochs', 1000000]
 
