@@ -91,11 +91,11 @@ static bool open_trainer(const session_request *r, session *s, ls_model *m)
 {
     ls_optimizer *optimizer = make_optimizer(r, s);
     s->trainer =
-        optimizer
-            ? ls_trainer_new(LS_TRAINER(.strategy = s->strategy, .model = m, .optimizer = optimizer,
-                                        .global_batch = s->global_batch, .seed = r->seed,
-                                        .command = r->command))
-            : NULL;
+        optimizer ? ls_trainer_new(
+                        LS_TRAINER(.strategy = s->strategy, .model = m, .optimizer = optimizer,
+                                   .global_batch = s->global_batch, .seed = r->seed,
+                                   .command = r->command, .data = r->data ? r->data : s->data.name))
+                  : NULL;
     if (s->trainer)
         return true;
     ls_optimizer_free(optimizer);
@@ -111,7 +111,8 @@ static bool open_data(const cli *c, const session_request *r, const ls_model *m,
                                   .label = ls_model_label(m),
                                   .text = s->text,
                                   .global_batch = s->global_batch,
-                                  .seed = r->seed };
+                                  .seed = r->seed,
+                                  .test_only = r->test_only };
     return r->no_data || data_open(c, &wanted, &s->data, status);
 }
 
@@ -155,8 +156,7 @@ bool session_open(const cli *c, const session_request *r, session *out, int *sta
     *out = (session){ .threads = r->threads ? (int)r->threads : 1 };
     bool opened = open_strategy(r, out);
     if (!opened) { /* a wrong list of devices, most often */
-        cli_failed(c);
-        *status = EXIT_USAGE;
+        *status = cli_failed_with(c, EXIT_USAGE);
     } else {
         opened = open_model(c, r, out, status);
     }

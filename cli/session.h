@@ -34,8 +34,8 @@ typedef struct session_request {
     int64_t warmup;        /* ...after so many in which it climbs */
     int64_t epochs, steps; /* for that; 0: not known */
     uint64_t seed;
-    const char *command; /* for the record */
-    bool no_data;
+    const char *command;     /* for the record */
+    bool no_data, test_only; /* test_only: nothing is trained */
 } session_request;
 
 typedef struct session {

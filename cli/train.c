@@ -9,7 +9,7 @@
 
 static void default_request(void *to)
 {
-    *(train_request *)to = (train_request){ .keep = 3 };
+    *(train_request *)to = (train_request){ .resume = false };
     ((train_request *)to)->session.seed = 1;
     ((train_request *)to)->session.epochs = 1;
     ((train_request *)to)->session.weight_decay = NAN;

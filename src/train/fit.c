@@ -91,6 +91,7 @@ static ls_status go_to_position(ls_trainer *t)
     ls_status st = ls_seek(t->input, t->position);
     if (st && !t->must_fit && t->at.epoch_step == 0) {
         ls_error();
+        t->at.ended = false;
         st = LS_OK;
     }
     ls_drop(t->position);
@@ -138,7 +139,9 @@ static ls_status run_step(fit *f, ls_value *batch)
         return ls_error_pending() == LS_NOT_FINITE
                    ? ls__explain_not_finite(t, batch, t->at.step + 1)
                    : ls_error_pending();
-    f->progress.loss = ls_to_double(ls_reduce(t->strategy, LS_SUM, losses, LS_NO_AXIS));
+    double loss = ls_to_double(ls_reduce(t->strategy, LS_SUM, losses, LS_NO_AXIS));
+    bool divided = t->global_batch > 0 && rows > 0; /* by what a full batch has: show the mean */
+    f->progress.loss = divided ? loss * (double)t->global_batch / (double)rows : loss;
     f->progress.rows = rows;
     t->at.step++;
     t->at.epoch_step++;
