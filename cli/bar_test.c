@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 #include "text.h"
 
 typedef struct stage {
-    double now;
+    _Atomic double now; /* another thread may draw */
     int columns;
     terminal screen;
     FILE *to;
@@ -476,6 +477,48 @@ static void odd_facts(void **state)
     bar_close(NULL);
 }
 
+/* ---- on another thread ---------------------------------------------------------------------- */
+
+enum { LOGGED = 500 };
+
+static void *log_lines(void *user)
+{
+    stage *s = user;
+    for (int i = 0; i < LOGGED; i++) {
+        bar_clear(s->bar);
+        fputs("logged\n", s->to);
+        bar_redraw(s->bar);
+    }
+    return NULL;
+}
+
+/* What is logged begins where the bar was cleared, or after another line. */
+static void others_print_on_their_threads(void **state)
+{
+    (void)state;
+    stage s;
+    open_stage(&s, 60, true, false, true);
+    pthread_t logger;
+    assert_int_equal(pthread_create(&logger, NULL, log_lines, &s), 0);
+    for (int64_t step = 0; step < 2000; step++) {
+        bar_facts f = facts_at(step);
+        s.now += 0.2; /* it draws every time */
+        bar_show(s.bar, &f);
+        if (step % 100 == 99)
+            bar_epoch(s.bar, &f);
+    }
+    pthread_join(logger, NULL);
+    fflush(s.to);
+    int logged = 0;
+    for (const char *at = s.bytes; (at = strstr(at, "logged\n")); at++, logged++) {
+        bool cleared = at - s.bytes >= (ptrdiff_t)strlen(CLEAR) &&
+                       memcmp(at - strlen(CLEAR), CLEAR, strlen(CLEAR)) == 0;
+        assert_true(cleared || at == s.bytes || at[-1] == '\n');
+    }
+    assert_int_equal(logged, LOGGED);
+    close_stage(&s);
+}
+
 static void restored_once_when_something_is_drawn(void **state)
 {
     (void)state;
@@ -522,6 +565,7 @@ int main(void)
         cmocka_unit_test(long_epochs_have_fewer_lines),
         cmocka_unit_test(the_last_line_stays),
         cmocka_unit_test(odd_facts),
+        cmocka_unit_test(others_print_on_their_threads),
         cmocka_unit_test(restored_once_when_something_is_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,7 +200,7 @@ def refused_there_and_here(directory):
     path = os.path.join(directory, "random.safetensors")
     r = random.Random(1)
     taken = refused = 0
-    for _ in range(4000):
+    for _ in range(600):
         content = header_of(r)
         with open(path, "wb") as f:
             f.write(content)

@@ -1,5 +1,6 @@
 """Event files against the real TensorBoard: its own readers find what was written (compared with NumPy),
-and its server serves it. Skipped where it is not there. Usage: tensorboard_test.py TENSORBOARD_LOG"""
+and its server serves it; and what `lockstep train --log` writes is what it says. Skipped where TensorBoard
+is not there. Usage: tensorboard_test.py TENSORBOARD_LOG LOCKSTEP"""
 from support.packages import need
 
 need("tensorboard", "numpy")
@@ -222,6 +223,40 @@ def check_server(folder):
         assert 'name: "gradients/conv/conv2d_grad_filter"' in graph and 'op: "adam_update"' in graph
 
 
+# ---- a run of the command ------------------------------------------------------------------------------
+
+
+def train(folder):
+    """Two epochs of a small data set; the events that --json prints."""
+    draw = np.random.default_rng(1)
+    data = os.path.join(folder, "data.npz")
+    np.savez(data, x_train=draw.integers(0, 256, (96, 28, 28), np.uint8), y_train=draw.integers(0, 10, 96),
+             x_test=draw.integers(0, 256, (40, 28, 28), np.uint8), y_test=draw.integers(0, 10, 40))
+    command = [sys.argv[2], "train", "cnn", "--data", data, "--batch", "16", "--epochs", "2",
+               "--log", os.path.join(folder, "log"), "--json"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check_train(folder):
+    events = train(folder)
+    reader = event_accumulator.EventAccumulator(os.path.join(folder, "log"), ALL)
+    reader.Reload()
+    found = lambda tag: [(e.step, np.float32(e.value)) for e in reader.Scalars(tag)]
+    steps = [(e["step"], np.float32(e["loss"])) for e in events if e["event"] == "step"]
+    assert len(steps) == 2 and [step for step, _ in found("step/loss")] == [step for step, _ in steps]
+    np.testing.assert_allclose([v for _, v in found("step/loss")], [v for _, v in steps], rtol=1e-6)
+    epochs = [e for e in events if e["event"] == "epoch"]
+    for name in ("loss", "accuracy", "test_loss", "test_accuracy"):
+        assert [step for step, _ in found("epoch/" + name)] == [3, 6]
+        np.testing.assert_allclose([v for _, v in found("epoch/" + name)], [e[name] for e in epochs], rtol=1e-6)
+    kernel = [tensor_util.make_ndarray(e.tensor_proto) for e in reader.Tensors("conv/kernel")]
+    assert len(kernel) == 2 and all(rows[:, 2].sum() == 3 * 3 * 32 for rows in kernel)
+    assert any(node.op.startswith("adam") for node in reader.Graph().node)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    check_train(folder)
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([sys.argv[1], folder], check=True)
     logs = os.path.join(folder, "logs", "run1")
