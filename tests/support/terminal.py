@@ -59,7 +59,7 @@ class Terminal:
             if fine(lines):
                 return lines
             if time.monotonic() > until:
-                raise AssertionError(f'{what} never came; the screen:\n' + '\n'.join(lines))
+                raise AssertionError(f'{what} never came; the screen:\n' + '\n'.join(lines[-40:]))
             time.sleep(0.02)
 
     def close(self):

@@ -134,11 +134,25 @@ def done_already():
 
 
 def begun_anew():
-    """A new run in the directory of a longer one: what is taken from there later is the new run's."""
-    saved('twice', '--epochs', 3)
-    second = saved('twice', '--epochs', 2, '--seed', 2)
-    third = saved('twice', '--epochs', 2, '--seed', 2, '--resume')
+    """A new run in the directory of a longer one is refused, or what is taken from there later is its own."""
+    saved('twice', '--epochs', 5)
+    second = saved('twice', '--epochs', 2, status=None)
+    if second.status == 2:
+        check('--resume' in second.err, 'it does not say what to do', second)
+        return
+    newest = checkpoints('twice')[-1]
+    check(weights_sha256(newest, CNN) == second.shas[0], f'{newest} is of the run before; there are {checkpoints("twice")}', second)
+    third = saved('twice', '--epochs', 2, '--resume')
     check(third.shas == second.shas, 'it goes on with the run before', third, second)
+
+
+def another_rate():
+    """--lr with --resume is taken, or refused; it is not passed over in silence."""
+    saved('rate')
+    same = saved('rate', '--epochs', 2, '--resume')
+    os.remove(checkpoints('rate')[-1])
+    done = saved('rate', '--epochs', 2, '--resume', '--lr', '0.1')
+    check(done.shas != same.shas or 'rate' in done.err or '--lr' in done.err, 'nobody heard of --lr 0.1', done, same)
 
 
 def from_weights():
@@ -209,5 +223,5 @@ def refused_settings():
 
 
 main([at_epoch_ends, in_the_middle, where_it_goes_on, other_optimizers, kept, the_record, damaged, all_damaged, nothing_there,
-      done_already, begun_anew, from_weights, bad_weights, refused, refused_settings],
+      done_already, begun_anew, another_rate, from_weights, bad_weights, refused, refused_settings],
      [in_the_middle])

@@ -7,9 +7,9 @@ sys.path.insert(0, os.path.join(ROOT, 'tests'))
 from support.terminal import Terminal  # noqa: E402
 
 HEAD = re.compile(r'cnn: 347,?146 parameters, 2 replicas on \d devices?, batch 32, \S+ \(\d+ samples\)')
-ENDED = re.compile(r'epoch +(\d+)/\d+(  [\d:.]+s?)?(  loss [\d.]+)?( accuracy [\d.]+)?(  test( loss [\d.]+)? accuracy [\d.]+)?'
+ENDED = re.compile(r'epoch +(\d+)/\d+(  [\d:.]+s?)?(  loss [\d.e-]+)?( accuracy [\d.]+)?(  test( loss [\d.e-]+)? accuracy [\d.]+)?'
                    r'(  [\d.]+k?(/s| samples/s))?(  input \d+%  reduce \d+%)?')
-LIVE = re.compile(r'(epoch +(?P<epoch>\d+)/\d+  )?(?P<test>test )? *(?P<step>\d+)/(?P<steps>\d+)(?P<bar> [━╸─]+)?(  loss [\d.]+)?'
+LIVE = re.compile(r'(epoch +(?P<epoch>\d+)/\d+  )?(?P<test>test )? *(?P<step>\d+)/(?P<steps>\d+)(?P<bar> [━╸─]+)?(  loss [\d.e-]+)?'
                   r'( accuracy [\d.]+)?(  [\d.]+k?(/s| samples/s))?(  eta [\d:]+)?( +all [\d:]+)?(  input \d+%  reduce \d+%)?')
 PROMPT = 'ready> '
 ENDLESS = '--epochs 90000'
@@ -140,4 +140,4 @@ def json_in_a_terminal():
 if not shutil.which('tmux'):
     print('skipped: there is no tmux')
     sys.exit(SKIPPED)
-main([moves, resized, stopped, colours, json_in_a_terminal], [moves])
+main([moves, resized, stopped, colours, json_in_a_terminal])
