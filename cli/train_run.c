@@ -97,6 +97,8 @@ static int take_state(run *t)
                                            t->callbacks)) {
             return cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's */
         }
+        if (t->resumed[0] && session_reschedule(&r->session, &t->session))
+            return cli_failed(t->cli);
         t->resumed_step = ls_iterations(ls_trainer_optimizer(t->session.trainer));
     }
     if (r->checkpoint && !r->resume &&
