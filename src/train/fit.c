@@ -94,10 +94,12 @@ static ls_status go_to_position(ls_trainer *t)
         t->at.ended = false;
         st = LS_OK;
     }
+    if (st) /* it is still where this run goes on */
+        return st;
     ls_drop(t->position);
     t->position = NULL;
     t->must_fit = false;
-    return st;
+    return LS_OK;
 }
 
 static ls_status open_input(fit *f)
@@ -112,7 +114,7 @@ static ls_status open_input(fit *f)
 }
 
 /* Where the next fit goes on. Data that cannot tell is read from its beginning then. */
-static void close_input(ls_trainer *t)
+static void keep_position(ls_trainer *t)
 {
     LS_FRAME {
         ls__error_record failed;
@@ -122,6 +124,12 @@ static void close_input(ls_trainer *t)
         t->position = position ? ls_keep(position) : NULL;
         ls__error_put(&failed);
     }
+}
+
+static void close_input(ls_trainer *t)
+{
+    if (!t->position) /* else it never got there */
+        keep_position(t);
     ls_iterator_free(t->input);
     t->input = NULL;
 }
