@@ -146,6 +146,8 @@ void events_start(events *e, const session *s, int64_t resumed_step)
     json_whole(&l.j, "global_batch", s->global_batch);
     json_text(&l.j, "profile", ls_math_profile());
     json_bool(&l.j, "same_bits", ls_same_bits(s->strategy));
+    if (s->command)
+        json_text(&l.j, "command", s->command);
     if (resumed_step > 0)
         json_whole(&l.j, "resumed_step", resumed_step);
     close_line(e, &l, false);

@@ -170,7 +170,7 @@ static bool open_model(const cli *c, const session_request *r, session *s, int *
 
 bool session_open(const cli *c, const session_request *r, session *out, int *status)
 {
-    *out = (session){ .threads = r->threads ? (int)r->threads : 1 };
+    *out = (session){ .threads = r->threads ? (int)r->threads : 1, .command = r->command };
     bool opened = open_strategy(r, out);
     if (!opened) { /* a wrong list of devices, most often */
         *status = cli_failed_with(c, EXIT_USAGE);

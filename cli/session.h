@@ -52,6 +52,7 @@ typedef struct session {
     int64_t global_batch;
     int threads;
     const char *model_name;
+    const char *command; /* the request's; NULL: none */
     bool text; /* a language model */
 } session;
 

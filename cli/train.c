@@ -118,7 +118,8 @@ const command cli_train = {
                 "  lockstep train mine.c --data mine.npz",
     .files =
         "DIR/step-NNNNNNNNN.safetensors: checkpoints, which any reader of safetensors "
-        "opens.\n\nDIR/run.jsonl: the events of the run, from which `lockstep plot DIR` draws.",
+        "opens.\n\nDIR/earlier-N: what was there of an earlier run, when another "
+        "began.\n\nDIR/run.jsonl: the events of the run, from which `lockstep plot DIR` draws.",
     CLI_OPTIONS(options),
     .most = 1,
     .request_bytes = sizeof(train_request),

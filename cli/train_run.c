@@ -83,37 +83,38 @@ static bool make_callbacks(run *t)
     return add_callback(t, &t->watch.callback); /* last: what ends a run is told to all before it */
 }
 
+/* From the newest good checkpoint; if there is none, the run begins. */
+static int resume(run *t)
+{
+    const char *directory = t->request->checkpoint;
+    ls_status st = ls_checkpoint_newest(directory, t->resumed, sizeof t->resumed);
+    if (st == LS_NOT_FOUND) {
+        ls_error();
+        t->resumed[0] = '\0';
+        fprintf(stderr, "%s: '%s' has no checkpoint yet: beginning anew\n", t->cli->name,
+                directory);
+        return EXIT_DONE;
+    }
+    if (st || ls_trainer_resume(t->session.trainer, t->resumed, t->n_callbacks, t->callbacks))
+        return cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's */
+    if (session_reschedule(&t->request->session, &t->session))
+        return cli_failed(t->cli);
+    t->resumed_step = ls_iterations(ls_trainer_optimizer(t->session.trainer));
+    return EXIT_DONE;
+}
+
 static int take_state(run *t)
 {
     const train_request *r = t->request;
-    if (r->resume) {
-        ls_status st = ls_checkpoint_newest(r->checkpoint, t->resumed, sizeof t->resumed);
-        if (st == LS_NOT_FOUND) {
-            ls_error();
-            t->resumed[0] = '\0';
-            fprintf(stderr, "%s: '%s' has no checkpoint yet: beginning anew\n", t->cli->name,
-                    r->checkpoint);
-        } else if (st || ls_trainer_resume(t->session.trainer, t->resumed, t->n_callbacks,
-                                           t->callbacks)) {
-            return cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's */
-        }
-        if (t->resumed[0] && session_reschedule(&r->session, &t->session))
-            return cli_failed(t->cli);
-        t->resumed_step = ls_iterations(ls_trainer_optimizer(t->session.trainer));
-    }
-    if (r->checkpoint && !r->resume &&
-        ls_checkpoint_newest(r->checkpoint, t->resumed, sizeof t->resumed) != LS_NOT_FOUND) {
-        ls_error();
-        return cli_error(t->cli, EXIT_USAGE, LS_STATE,
-                         "--resume goes on from them; else name another directory, or remove them",
-                         "'%s' has checkpoints of another run", r->checkpoint);
-    }
-    ls_error(); /* there is none, as it should be */
-    if (!r->resume)
-        t->resumed[0] = '\0';
-    if (r->init && !t->resumed[0] && ls_trainer_take_weights(t->session.trainer, r->init))
-        return cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's */
-    return EXIT_DONE;
+    int status = EXIT_DONE;
+    if (r->resume)
+        status = resume(t);
+    if (status == EXIT_DONE && !t->resumed[0] && r->init &&
+        ls_trainer_take_weights(t->session.trainer, r->init))
+        status = cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's, too */
+    if (status == EXIT_DONE && r->checkpoint && !r->resume)
+        status = set_earlier_aside(t->cli, r->checkpoint);
+    return status;
 }
 
 /* What a person wants to know before the first step. */

@@ -134,12 +134,15 @@ def done_already():
 
 
 def begun_anew():
-    """A new run does not take the directory of another, of which nothing is lost."""
-    saved('twice', '--epochs', 2)
-    before = checkpoints('twice')
-    failed(*SMALL, '--checkpoint', 'twice', '--seed', 2, status=2,
-           says=["'twice' has checkpoints of another run", '--resume'])
-    check(checkpoints('twice') == before, 'checkpoints are gone')
+    """A new run in the directory of a longer one: that is moved aside whole, and what is taken from the
+    directory later is the new run's."""
+    saved('twice', '--epochs', 3)
+    before = {os.path.basename(n): tensors(n) for n in checkpoints('twice')}
+    second = saved('twice', '--epochs', 2, '--seed', 2)
+    check('moved 3 checkpoints of an earlier run to twice/earlier-1\n' in second.err, 'it does not say so', second)
+    check({os.path.basename(n): tensors(n) for n in checkpoints('twice/earlier-1')} == before, 'not moved whole')
+    third = saved('twice', '--epochs', 2, '--seed', 2, '--resume')
+    check(third.shas == second.shas, 'it goes on with the run before', third, second)
 
 
 def another_rate():

@@ -249,7 +249,7 @@ class Going:
 def checkpoints(folder):
     """Names of checkpoints, oldest first; nothing half-written is among the files."""
     names = sorted(os.listdir(folder))
-    rest = [n for n in names if not re.fullmatch(r'step-\d+\.safetensors|run\.jsonl|plot\.svg', n)]
+    rest = [n for n in names if not re.fullmatch(r'step-\d+\.safetensors|run\.jsonl|plot\.svg|earlier-\d+', n)]
     check(not rest, f'strange files in {folder}: {rest}')
     return [os.path.join(folder, n) for n in names if n.endswith('.safetensors')]
 
