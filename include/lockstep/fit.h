@@ -50,9 +50,10 @@ typedef struct ls_trainer_options {
     int n_metrics;           /* beside the loss... */
     ls_metric *const *metrics; /* ...made in the strategy's scope; the trainer's from now on. NULL:
                                 * accuracy, when labels are integers */
-    uint64_t seed;           /* for the record that checkpoints carry; what is drawn follows from
-                              * ls_random_seed */
+    uint64_t seed;           /* for the record that checkpoints carry, and to be compared on
+                              * resuming; what is drawn follows from ls_random_seed */
     const char *command;     /* the same: how the run was started */
+    const char *data;        /* the same: what it is trained with */
 } ls_trainer_options;
 LS_API void ls_trainer_init(ls_trainer_options *options);
 #ifndef __cplusplus
@@ -91,7 +92,7 @@ typedef struct ls_progress {
     int64_t epoch_step;  /* steps done in it */
     int64_t epoch_steps; /* of an epoch; LS_UNKNOWN in the first one of some datasets */
     int64_t test_step, test_steps; /* of the test under way, else 0; LS_UNKNOWN */
-    double loss;         /* of the step just done; at an epoch's end the mean of the epoch */
+    double loss;         /* of the rows of the step just done; at an epoch's end of those of the epoch */
     int64_t rows;        /* of the step just done */
     int64_t samples;     /* rows so far, resumed ones included */
 } ls_progress;
@@ -200,8 +201,9 @@ LS_API ls_status ls_trainer_save(ls_trainer *t, const char *path, int n_callback
 LS_API ls_status ls_trainer_digest(ls_trainer *t, int n_callbacks, ls_callback *const *callbacks,
                                    char out[LS_DIGEST_MAX]);
 
-/* From a file, or the newest good one of a directory (a damaged one is a warning). Of another model
- * or another number of replicas: LS_INVALID that names both. The next ls_fit continues with the exact
+/* From a file, or the newest good one of a directory (a damaged one is a warning). Of another model,
+ * number of replicas, global batch, seed or optimizer: LS_INVALID that names both; with other
+ * kernel threads (ls_device_threads), a warning that bits may differ. The next ls_fit continues with the exact
  * next sample. Nothing has changed when it fails. */
 LS_API ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
                                    ls_callback *const *callbacks);

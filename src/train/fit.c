@@ -91,12 +91,15 @@ static ls_status go_to_position(ls_trainer *t)
     ls_status st = ls_seek(t->input, t->position);
     if (st && !t->must_fit && t->at.epoch_step == 0) {
         ls_error();
+        t->at.ended = false;
         st = LS_OK;
     }
+    if (st) /* it is still where this run goes on */
+        return st;
     ls_drop(t->position);
     t->position = NULL;
     t->must_fit = false;
-    return st;
+    return LS_OK;
 }
 
 static ls_status open_input(fit *f)
@@ -111,7 +114,7 @@ static ls_status open_input(fit *f)
 }
 
 /* Where the next fit goes on. Data that cannot tell is read from its beginning then. */
-static void close_input(ls_trainer *t)
+static void keep_position(ls_trainer *t)
 {
     LS_FRAME {
         ls__error_record failed;
@@ -121,6 +124,12 @@ static void close_input(ls_trainer *t)
         t->position = position ? ls_keep(position) : NULL;
         ls__error_put(&failed);
     }
+}
+
+static void close_input(ls_trainer *t)
+{
+    if (!t->position) /* else it never got there */
+        keep_position(t);
     ls_iterator_free(t->input);
     t->input = NULL;
 }
@@ -138,7 +147,9 @@ static ls_status run_step(fit *f, ls_value *batch)
         return ls_error_pending() == LS_NOT_FINITE
                    ? ls__explain_not_finite(t, batch, t->at.step + 1)
                    : ls_error_pending();
-    f->progress.loss = ls_to_double(ls_reduce(t->strategy, LS_SUM, losses, LS_NO_AXIS));
+    double loss = ls_to_double(ls_reduce(t->strategy, LS_SUM, losses, LS_NO_AXIS));
+    bool divided = t->global_batch > 0 && rows > 0; /* by what a full batch has: show the mean */
+    f->progress.loss = divided ? loss * (double)t->global_batch / (double)rows : loss;
     f->progress.rows = rows;
     t->at.step++;
     t->at.epoch_step++;

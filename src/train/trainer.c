@@ -111,6 +111,8 @@ static ls_status make(ls_trainer *t, const ls_trainer_options *o)
     t->ask = ls_trace_with(LS_TRACE(.name = "predict"), ls__ask_step, t);
     if (o->command && !(t->command = strdup(o->command)))
         return ls__fail_memory("a command", strlen(o->command));
+    if (o->data && !(t->data = strdup(o->data)))
+        return ls__fail_memory("a name of data", strlen(o->data));
     return ls_error_pending();
 }
 
@@ -174,6 +176,7 @@ void ls_trainer_free(ls_trainer *t)
     free(t->test_names);
     free(t->values);
     free(t->command);
+    free(t->data);
     free(t);
 }
 

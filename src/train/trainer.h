@@ -34,7 +34,7 @@ struct ls_trainer {
     ls_optimizer *optimizer;
     int64_t global_batch;
     uint64_t seed;
-    char *command; /* NULL: none */
+    char *command, *data; /* NULL: none */
     int n_metrics; /* the loss is the first */
     ls_metric **metrics;
     char **test_names; /* "test_loss", ... */

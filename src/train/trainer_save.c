@@ -2,7 +2,8 @@
  * Checkpoints of a trainer: the variables of its model and metrics, the optimizer, and beside them
  * (`extra`) where the run stands, the input's position, the last figures, and what callbacks save:
  *
- *     at             i64[7]  ls__at, and whether an epoch is being counted
+ *     at             i64[10] ls__at, whether an epoch is being counted, and what must be the same in
+ *                            a run that goes on: global batch, seed, kernel threads
  *     values         f64[n]  of ls_trainer_names
  *     input          u8[n]   ls_position
  *     callback/NAME/KEY      of each callback's `save`
@@ -12,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
+#include "kernels/threads.h"
 #include "tensor/tensor.h"
 #include "train/trainer.h"
 
-enum { AT_NUMBERS = 7, MOST_EXTRA = 256, LONGEST_KEY = 256 };
+enum { AT_NUMBERS = 10, MOST_EXTRA = 256, LONGEST_KEY = 256 };
 
 /* ---- what is saved -------------------------------------------------------------------------------- */
 
@@ -71,7 +74,8 @@ static ls_tensor *at_numbers(const ls_trainer *t)
     const ls__at *at = &t->at;
     return ls_from(LS_I64, LS_DIMS(AT_NUMBERS),
                    (int64_t[]){ at->step, at->epoch, at->epoch_step, at->epoch_steps, at->samples,
-                                at->ended, t->counting });
+                                at->ended, t->counting, t->global_batch, (int64_t)t->seed,
+                                ls__kernel_threads_get() });
 }
 
 static ls_value *extra_of(ls_trainer *t, const ls__audience *audience)
@@ -112,7 +116,8 @@ static ls_status describe(ls_trainer *t, ls_checkpoint *c)
                           .optimizers = &t->optimizer,
                           .model = ls_model_name(t->model),
                           .seed = t->seed,
-                          .command = t->command };
+                          .command = t->command,
+                          .data = t->data };
     c->variables = variables_of(t, &c->n_variables);
     return c->variables ? LS_OK : ls_error_pending();
 }
@@ -214,6 +219,30 @@ typedef struct resuming {
     ls__audience audience;
 } resuming;
 
+static ls_status another(const char *path, const char *what, int64_t saved, int64_t here)
+{
+    return ls__hint(ls__fail(LS_INVALID, "'%s' was saved with a %s of %lld, this run has %lld",
+                             path, what, (long long)saved, (long long)here),
+                    "it is part of the result: go on with %lld", (long long)saved);
+}
+
+/* What a run must have in common with the one it goes on with. */
+static ls_status check_same(const resuming *r, const int64_t *n)
+{
+    const ls_trainer *t = r->trainer;
+    if (n[7] != t->global_batch)
+        return another(r->path, "global batch", n[7], t->global_batch);
+    if (n[8] != (int64_t)t->seed)
+        return another(r->path, "seed", n[8], (int64_t)t->seed);
+    if (n[9] != ls__kernel_threads_get())
+        ls__log(
+            LS_LOG_WARNING,
+            "'%s' was saved with %lld threads a replica, this run has %d: what follows may have "
+            "other bits",
+            r->path, (long long)n[9], ls__kernel_threads_get());
+    return LS_OK;
+}
+
 /* Called when variables and optimizer are known to fit, and are as before. Whatever can fail here comes
  * before what changes the trainer. */
 static ls_status accept(ls_value *extra, void *user)
@@ -227,8 +256,13 @@ static ls_status accept(ls_value *extra, void *user)
         return ls__hint(
             ls__fail(LS_INVALID, "'%s' is no checkpoint of a trainer with these metrics", r->path),
             "ls_checkpoint_restore takes any; ls_trainer_take_weights takes weights alone");
+    int64_t numbers[AT_NUMBERS];
+    ls_copy_out(at, numbers, sizeof numbers);
+    ls_status st = check_same(r, numbers);
+    if (st)
+        return st;
     ls_tensor *kept = input ? ls_keep(input) : NULL;
-    ls_status st = input && !kept ? ls_error_pending() : LS_OK;
+    st = input && !kept ? ls_error_pending() : LS_OK;
     for (int i = 0; i < r->audience.count && !st; i++)
         st = load_callback(extra, r->audience.callbacks[i]);
     if (st) {
@@ -236,8 +270,6 @@ static ls_status accept(ls_value *extra, void *user)
             ls_drop(kept);
         return st;
     }
-    int64_t numbers[AT_NUMBERS];
-    ls_copy_out(at, numbers, sizeof numbers);
     ls_copy_out(values, t->values, (size_t)(2 * t->n_metrics) * sizeof *t->values);
     take_at(t, numbers);
     if (t->position)
@@ -273,12 +305,16 @@ ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
 ls_status ls_trainer_take_weights(ls_trainer *t, const char *path)
 {
     ls_status st = check("ls_trainer_take_weights", t, path, 0, NULL);
-    if (!st)
-        LS_FRAME {
-            ls_value *saved = ls_safetensors_read(path);
-            st = saved ? ls_variables_restore(ls_model_count(t->model),
-                                              ls_model_variables(t->model), saved)
-                       : ls_error_pending();
-        }
+    if (st)
+        return st;
+    LS_FRAME {
+        ls__error_scope scope;
+        ls__error_scope_open(&scope);
+        ls_value *saved = ls_safetensors_read(path);
+        st = saved ? ls_variables_restore(ls_model_count(t->model), ls_model_variables(t->model),
+                                          saved)
+                   : ls_error_pending();
+        st = ls__error_scope_close(&scope, st, "ls_trainer_take_weights: '%s'", path);
+    }
     return st;
 }
