@@ -247,6 +247,12 @@ def models_that_crash():
         failed(file, *SMALL, '--json', '--checkpoint', f'crash{i}', status=1, says=[file, name])
 
 
+def models_that_exit():
+    """A model that ends the process has not been trained."""
+    file = model_file('exit.c', '#include <stdlib.h>\nls_model *lockstep_model(void) { exit(0); }\n')
+    failed(file, *SMALL, '--json', status=1, says='exit.c')
+
+
 LATER = """
 #include <stdlib.h>
 static ls_layer *out;
@@ -305,6 +311,18 @@ def not_finite():
     check(weights_sha256(checkpoints('nan')[-1], CNN) == saved.shas[0], 'another checkpoint changed')
 
 
+def strange_input():
+    """One pixel of the training data is no number: found when a step comes to it, and said."""
+    x, _ = samples(SAMPLES, 1)
+    floats = [v / 255 for v in x]
+    floats[784 * 100 + 5] = math.nan
+    write_npz('pixel.npz', x_train=npy('<f4', (SAMPLES, 28, 28), struct.pack(f'<{len(floats)}f', *floats)))
+    words = ['--data', 'pixel.npz', '--batch', 16, '--checkpoint', 'pixel', '--checkpoint-every', 1, '--json']
+    done = failed(*words, status=1, says='step ')
+    step = int(re.search(r'step (\d+)', done.err)[1])
+    check([int(p[-21:-12]) for p in checkpoints('pixel')][-1:] == [step - 1] * (step > 1), 'not all before is saved', done)
+
+
 def without_the_loss():
     """Events of a run with such numbers have null, never NaN: --json is parsed strictly in every test."""
     x = struct.pack('<f', math.inf) * 784 * TESTED
@@ -317,7 +335,7 @@ def without_the_loss():
 if WAY == 'inside':
     sys.exit(not call(on_the_disk))
 
-NPZ = [broken_arrays, wrong_labels, missing_arrays, without_the_loss] if KIND == 'npz' else []
+NPZ = [broken_arrays, wrong_labels, missing_arrays, strange_input, without_the_loss] if KIND == 'npz' else []
 main([unknown_models, wrong_options, options_that_do_nothing, no_internal_names, missing_data, *NPZ, damaged_records,
       unwritable, nothing_made, full_disk, size_limit, full_output, models_that_fail, models_that_crash,
-      models_that_crash_later, not_finite])
+      models_that_exit, models_that_crash_later, not_finite])
