@@ -378,6 +378,100 @@ static void a_variable_that_is_not_finite(void **state)
     ls_trainer_free(t);
 }
 
+/* ---- found in review ------------------------------------------------------------------------------- */
+
+/* Of the first 50 elements 24, then all: an epoch of two batches, then one of five. */
+static bool fewer_at_first(ls_value *element, void *user)
+{
+    (void)element;
+    int n = ++*(int *)user;
+    return n > 50 || n <= 24;
+}
+
+static void steps_are_a_limit_when_epochs_differ(void **state)
+{
+    (void)state;
+    int seen = 0;
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME
+        ls_fit(t, LS_FIT(.data = ls_batch(ls_filter(points(50), fewer_at_first, &seen), 12),
+                         .epochs = 5, .steps = 4));
+    const int64_t steps = ls_iterations(ls_trainer_optimizer(t));
+    ls_trainer_free(t);
+    assert_clean();
+    assert_int_equal(steps, 4);
+}
+
+static ls_status fail_at_2(const ls_progress *p, void *user)
+{
+    (void)user;
+    return p->step == 2 ? LS_IO : LS_OK;
+}
+
+static ls_status fail_at_end(const ls_progress *p, void *user)
+{
+    (void)p, (void)user;
+    return LS_CORRUPT;
+}
+
+/* What made a run fail is what it says, not what failed on the way out. */
+static void the_first_failure_is_told(void **state)
+{
+    (void)state;
+    ls_trainer *t = small_trainer(NULL, 0);
+    ls_callback first = *LS_CALLBACK(.name = "first", .step = fail_at_2);
+    ls_callback last = *LS_CALLBACK(.name = "last", .end = fail_at_end);
+    ls_callback *both[] = { &first, &last };
+    LS_FRAME
+        assert_int_equal(ls_fit(t, LS_FIT(.data = batches(), .n_callbacks = 2, .callbacks = both)),
+                         LS_IO);
+    ls_trainer_free(t);
+    assert_error(LS_IO, "first");
+}
+
+static ls_status enough(ls_tensor *outputs, ls_value *batch, void *user)
+{
+    (void)outputs, (void)batch, (void)user;
+    return LS_END;
+}
+
+/* LS_OK, or an error: not both. */
+static void asking_ends_early(void **state)
+{
+    (void)state;
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME
+        assert_int_equal(ls_predict(t, test_batches(), enough, NULL), ls_error_pending());
+    ls_error();
+    ls_trainer_free(t);
+}
+
+/* Until something else ends it. (The undefined-behaviour sanitizer sees an overflow.) */
+static void epochs_without_an_end(void **state)
+{
+    (void)state;
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME
+        ls_fit(t, LS_FIT(.data = batches(), .epochs = INT64_MAX, .steps = 2));
+    ls_trainer_free(t);
+    assert_clean();
+}
+
+/* What cannot be saved is found out before an epoch was trained. */
+static void a_name_that_no_checkpoint_takes(void **state)
+{
+    (void)state;
+    ls_model *m = ls_model_new(LS_MODEL(.name = "named", .input = "f32[2]"));
+    ls_dense_layer(m, LS_DENSE_LAYER(.name = "lockstep", .units = 4));
+    ls_trainer *t = ls_trainer_new(LS_TRAINER(.model = m));
+    if (!t)
+        ls_model_free(m);
+    const bool made = t != NULL;
+    ls_error();
+    ls_trainer_free(t);
+    assert_false(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +487,11 @@ int main(void)
         cmocka_unit_test(wrong_options),
         cmocka_unit_test(where_a_nan_began),
         cmocka_unit_test(a_variable_that_is_not_finite),
+        cmocka_unit_test(steps_are_a_limit_when_epochs_differ),
+        cmocka_unit_test(the_first_failure_is_told),
+        cmocka_unit_test(asking_ends_early),
+        cmocka_unit_test(epochs_without_an_end),
+        cmocka_unit_test(a_name_that_no_checkpoint_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
