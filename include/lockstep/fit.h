@@ -95,6 +95,7 @@ typedef struct ls_progress {
     double loss;         /* of the rows of the step just done; at an epoch's end of those of the epoch */
     int64_t rows;        /* of the step just done */
     int64_t samples;     /* rows so far, resumed ones included */
+    bool tests;          /* there is data to test with */
 } ls_progress;
 
 /* What is called when; any may be NULL. LS_END from any but `end` stops training there, cleanly;
@@ -104,7 +105,8 @@ typedef struct ls_progress {
 typedef struct ls_callback {
     size_t size;
     void *user;
-    const char *name; /* differs from other callbacks'; must be given with save */
+    const char *name; /* must be given with save, and differ from those of others with save */
+    bool last;        /* called after all others, so that what it saves is what they know */
     ls_status (*begin)(const ls_progress *p, void *user);
     ls_status (*step)(const ls_progress *p, void *user);
     ls_status (*test_step)(const ls_progress *p, void *user);
@@ -120,7 +122,7 @@ LS_API void ls_callback_init(ls_callback *callback);
 LS_API void ls_callback_free(ls_callback *callback);
 
 /* Stops when the figure got no better (lower; of accuracies, higher) by `least` for `patience` epochs;
- * `best` then gives the model the weights of its best epoch. */
+ * with `best` the model then gets the weights of its best epoch. */
 typedef struct ls_early_stop_options {
     size_t size;
     const char *watch; /* "test_loss"; "loss" without a test */
@@ -186,7 +188,7 @@ LS_API ls_status ls_fit(ls_trainer *t, const ls_fit_options *options);
 LS_API ls_status ls_evaluate(ls_trainer *t, ls_dataset *data);
 
 /* What the model makes of every element of `data`: x alone, or a list that begins with it. fn gets
- * the outputs of one batch, in order, its rows those of the batch. */
+ * the outputs of one batch, in order, its rows those of the batch; LS_END from it ends it there. */
 typedef ls_status (*ls_predicted)(ls_tensor *outputs, ls_value *batch, void *user);
 LS_API ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, void *user);
 

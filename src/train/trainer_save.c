@@ -19,22 +19,36 @@
 #include "tensor/tensor.h"
 #include "train/trainer.h"
 
-enum { AT_NUMBERS = 10, MOST_EXTRA = 256, LONGEST_KEY = 256 };
+enum { AT_NUMBERS = 10, LONGEST_KEY = 256 };
 
 /* ---- what is saved -------------------------------------------------------------------------------- */
 
+/* A dict that grows, in memory of the innermost frame. */
 typedef struct entries {
-    int count;
-    const char *keys[MOST_EXTRA];
-    ls_value *values[MOST_EXTRA];
+    int count, room;
+    const char **keys;
+    ls_value **values;
 } entries;
+
+static ls_status make_room(entries *e)
+{
+    int room = e->room ? 2 * e->room : 64;
+    const char **keys = ls__frame_alloc((size_t)room * sizeof *keys);
+    ls_value **values = ls__frame_alloc((size_t)room * sizeof(ls_value *));
+    if (!keys || !values)
+        return ls_error_pending();
+    if (e->count > 0) {
+        memcpy(keys, e->keys, (size_t)e->count * sizeof *keys);
+        memcpy(values, e->values, (size_t)e->count * sizeof(ls_value *));
+    }
+    *e = (entries){ e->count, room, keys, values };
+    return LS_OK;
+}
 
 static ls_status add(entries *e, const char *key, ls_tensor *value)
 {
-    if (!value)
+    if (!value || (e->count == e->room && make_room(e)))
         return ls_error_pending();
-    if (e->count == MOST_EXTRA)
-        return ls__fail(LS_INVALID, "callbacks save more than %d tensors", MOST_EXTRA);
     e->keys[e->count] = key;
     e->values[e->count++] = ls_leaf(value);
     return LS_OK;
@@ -80,19 +94,16 @@ static ls_tensor *at_numbers(const ls_trainer *t)
 
 static ls_value *extra_of(ls_trainer *t, const ls__audience *audience)
 {
-    entries *e = ls__frame_alloc(sizeof *e);
-    if (!e)
-        return NULL;
-    e->count = 0;
-    ls_status st = add(e, "at", at_numbers(t));
+    entries e = { 0 };
+    ls_status st = add(&e, "at", at_numbers(t));
     if (!st)
-        st = add(e, "values", ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values));
+        st = add(&e, "values", ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values));
     ls_tensor *position = t->input ? ls_position(t->input) : t->position;
     if (!st && (position || ls_error_pending()))
-        st = add(e, "input", position);
+        st = add(&e, "input", position);
     for (int i = 0; i < audience->count && !st; i++)
-        st = add_callback(e, audience->callbacks[i]);
-    return st ? NULL : ls_dict(e->count, e->keys, e->values);
+        st = add_callback(&e, audience->callbacks[i]);
+    return st ? NULL : ls_dict(e.count, e.keys, e.values);
 }
 
 static ls_variable *const *variables_of(const ls_trainer *t, int *count)
@@ -133,17 +144,33 @@ ls_status ls__trainer_checkpoint(ls_trainer *t, const ls__audience *audience, ls
 
 /* ---- saving ------------------------------------------------------------------------------------------ */
 
-ls_status ls__trainer_save(ls_trainer *t, const char *path, int keep, const ls__audience *audience)
+/* What is asked of the state: a file, or a digest. */
+typedef struct wanted {
+    const char *path;
+    int keep;
+    char *digest; /* not NULL: this, and no file */
+    const ls__audience *audience;
+} wanted;
+
+static ls_status give(ls_trainer *t, void *user)
 {
+    const wanted *w = user;
     ls_status st;
     LS_FRAME {
         ls_checkpoint c;
-        st = ls__trainer_checkpoint(t, audience, &c);
-        if (!st)
-            st = keep < 0 ? ls_checkpoint_save(path, &c)
-                          : ls_checkpoint_save_step(path, &c, t->at.step, keep);
+        st = ls__trainer_checkpoint(t, w->audience, &c);
+        if (!st && w->digest)
+            st = ls_state_digest(&c, w->digest);
+        else if (!st)
+            st = w->keep < 0 ? ls_checkpoint_save(w->path, &c)
+                             : ls_checkpoint_save_step(w->path, &c, t->at.step, w->keep);
     }
     return st;
+}
+
+ls_status ls__trainer_save(ls_trainer *t, const char *path, int keep, const ls__audience *audience)
+{
+    return ls__as_trained(t, give, &(wanted){ path, keep, NULL, audience });
 }
 
 static ls_status check(const char *who, const ls_trainer *t, const char *path, int n,
@@ -166,14 +193,8 @@ ls_status ls_trainer_digest(ls_trainer *t, int n_callbacks, ls_callback *const *
                             char out[LS_DIGEST_MAX])
 {
     ls_status st = check("ls_trainer_digest", t, "", n_callbacks, callbacks);
-    if (!st)
-        LS_FRAME {
-            ls_checkpoint c;
-            st = ls__trainer_checkpoint(t, &(ls__audience){ n_callbacks, callbacks }, &c);
-            if (!st)
-                st = ls_state_digest(&c, out);
-        }
-    return st;
+    const ls__audience audience = { n_callbacks, callbacks };
+    return st ? st : ls__as_trained(t, give, &(wanted){ NULL, 0, out, &audience });
 }
 
 /* ---- resuming ------------------------------------------------------------------------------------------ */
@@ -195,15 +216,37 @@ static ls_status load_callback(ls_value *extra, const ls_callback *c)
     size_t n = (size_t)snprintf(prefix, sizeof prefix, "callback/%s/", c->name ? c->name : "");
     if (!c->load || !c->name || n >= sizeof prefix)
         return LS_OK;
-    entries *e = ls__frame_alloc(sizeof *e);
-    if (!e)
-        return ls_error_pending();
-    e->count = 0;
+    entries e = { 0 };
     for (int i = 0; i < ls_length(extra); i++)
         if (strncmp(ls_key(extra, i), prefix, n) == 0 &&
-            add(e, ls_key(extra, i) + n, ls_item(extra, i)))
+            add(&e, ls_key(extra, i) + n, ls_item(extra, i)))
             return ls_error_pending();
-    return e->count ? c->load(ls_dict(e->count, e->keys, e->values), c->user) : LS_OK;
+    return e.count ? c->load(ls_dict(e.count, e.keys, e.values), c->user) : LS_OK;
+}
+
+/* All of them, or none: what those before the one that failed had is given back to them. */
+static ls_status load_callbacks(ls_value *extra, const ls__audience *a)
+{
+    ls_value **before = ls__frame_alloc((size_t)(a->count + 1) * sizeof(ls_value *));
+    ls_status st = before ? LS_OK : ls_error_pending();
+    int loaded = 0;
+    for (; loaded < a->count && !st; loaded++) {
+        const ls_callback *c = a->callbacks[loaded];
+        before[loaded] = c->save && c->load ? c->save(c->user) : NULL;
+        st = ls_error_pending() ? ls_error_pending() : load_callback(extra, c);
+    }
+    if (!st)
+        return LS_OK;
+    if (!ls_error_pending())
+        ls__fail(st, "callback '%s' does not load what was saved", a->callbacks[loaded - 1]->name);
+    ls__error_record failed;
+    ls__error_take(&failed);
+    for (int i = 0; i < loaded; i++)
+        if (before[i])
+            (void)a->callbacks[i]->load(before[i], a->callbacks[i]->user);
+    ls_error();
+    ls__error_put(&failed);
+    return st;
 }
 
 static void take_at(ls_trainer *t, const int64_t *n)
@@ -263,8 +306,8 @@ static ls_status accept(ls_value *extra, void *user)
         return st;
     ls_tensor *kept = input ? ls_keep(input) : NULL;
     st = input && !kept ? ls_error_pending() : LS_OK;
-    for (int i = 0; i < r->audience.count && !st; i++)
-        st = load_callback(extra, r->audience.callbacks[i]);
+    if (!st)
+        st = load_callbacks(extra, &r->audience);
     if (st) {
         if (kept)
             ls_drop(kept);
