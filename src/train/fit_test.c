@@ -347,7 +347,7 @@ static void where_a_nan_began(void **state)
     ls_random_seed(3);
     ls_trainer *t = ls_trainer_new(LS_TRAINER(.strategy = s, .model = m));
     char before[LS_DIGEST_MAX], after[LS_DIGEST_MAX];
-    ls_trainer_digest(t, 0, NULL, before);
+    ls_weights_digest(ls_model_count(m), ls_model_variables(m), before);
     LS_FRAME
         assert_int_equal(ls_fit(t, LS_FIT(.data = batches())), LS_NOT_FINITE);
     assert_string_equal(ls_status_name(ls_error_pending()), "LS_NOT_FINITE");
@@ -355,7 +355,6 @@ static void where_a_nan_began(void **state)
         fail_msg("%s", ls_error_text());
     ls_error();
     ls_weights_digest(ls_model_count(m), ls_model_variables(m), after);
-    ls_weights_digest(ls_model_count(m), ls_model_variables(m), before);
     assert_string_equal(before, after);
     ls_trainer_free(t);
     ls_strategy_free(s);
@@ -439,10 +438,12 @@ static void asking_ends_early(void **state)
 {
     (void)state;
     ls_trainer *t = small_trainer(NULL, 0);
+    ls_status st = LS_OK;
     LS_FRAME
-        assert_int_equal(ls_predict(t, test_batches(), enough, NULL), ls_error_pending());
-    ls_error();
+        st = ls_predict(t, test_batches(), enough, NULL);
+    const ls_status pending = ls_error();
     ls_trainer_free(t);
+    assert_int_equal(st, pending);
 }
 
 /* Until something else ends it. (The undefined-behaviour sanitizer sees an overflow.) */

@@ -46,7 +46,7 @@ def two_epochs():
     check(KIND == 'records' or done.err == '', 'something on stderr', done)
     kinds = [e['event'] for e in done.events]
     check(kinds == ['start', 'step', 'epoch', 'step', 'epoch', 'end'], f'not so: {kinds}', done)
-    check_start(done.events[0], 'cnn', 347146, 2, ['/cpu:0', '/cpu:1'], 32)
+    check_start(done.events[0], *MODEL or ['cnn'], PARAMETERS, 2, ['/cpu:0', '/cpu:1'], 32)
     check_steps(done, 20)
     epochs = [e for e in done.events if e['event'] == 'epoch']
     for i, e in enumerate(epochs):

@@ -8,7 +8,7 @@ ENDLESS = ['--epochs', 1000000]
 
 def stopped(folder, number, fine, *words):
     """A run without an end, stopped by a signal after an event; its last step, which was saved."""
-    with Going(*SMALL, *ENDLESS, '--checkpoint', folder, *words) as going:
+    with Going(*MODEL, *SMALL, *ENDLESS, '--checkpoint', folder, *words) as going:
         going.until(fine)
         going.send(number)
         done = going.end(130)

@@ -1,0 +1,110 @@
+"""What a review of `lockstep train` found: each test names what should hold."""
+from support import *
+
+
+def saved(folder, *words, **how):
+    return train('--checkpoint', folder, *words, **how)
+
+
+def longer_than_its_schedule():
+    """A cosine that has come to its end, and more steps: they learn something, or it is refused. Not 20 steps at rate 0."""
+    first = saved('cosine', '--steps', 10, '--schedule', 'cosine')
+    words = [*SMALL, '--json', '--checkpoint', 'cosine', '--steps', 30, '--epochs', 3, '--schedule', 'cosine', '--resume']
+    done = subprocess.run([LOCKSTEP, 'train', *map(str, words)], capture_output=True, timeout=PATIENCE, env=environment())
+    more = Done(['train'], done.returncode, done.stdout, done.stderr)
+    check(done.returncode != 0 or b'rate' in done.stderr or more.shas[0] != first.shas[0],
+          'steps that change no weight, and not a word about it', more)
+
+
+def rates_that_are_ignored():
+    """Another --lr, --warmup or --schedule is refused like another --clip, or there is a word about it."""
+    saved('rate', '--steps', 5)
+    for option in ['--lr', '0.5'], ['--warmup', '3'], ['--schedule', 'cosine']:
+        done = subprocess.run([LOCKSTEP, 'train', *SMALL, '--checkpoint', 'rate', '--steps', '6', '--resume', *option],
+                              capture_output=True, timeout=PATIENCE, env=environment())
+        check(done.returncode != 0 or option[0].encode() in done.stderr, f'{option} is ignored without a word')
+
+
+def stdout_is_closed():
+    """The log has the run's events, and nothing of what was for the terminal."""
+    subprocess.run(['sh', '-c', 'exec "$@" >&-', 'sh', LOCKSTEP, 'train', *SMALL, '--steps', '3', '--log', 'closed'],
+                   timeout=PATIENCE, env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open('closed/run.jsonl') as f:
+        for line in f:
+            parse(line)
+
+
+def one_directory_by_two_names():
+    """--log run --checkpoint ./run: one log, each event once."""
+    words = ['--log', 'one', '--checkpoint', './one', '--resume']
+    train(*words, '--steps', 3)
+    train(*words, '--steps', 6)
+    with open('one/run.jsonl') as f:
+        starts = [e for e in map(parse, f) if e['event'] == 'start']
+    check(len(starts) == 2, f'{len(starts)} starts of two runs')
+
+
+def weights_that_are_no_numbers():
+    """A run that diverged leaves its last good checkpoint: one of weights that are not finite is no good one."""
+    diverges = ['--optimizer', 'sgd', '--lr', '1e30', '--weight-decay', '1e30']
+    failed(*SMALL, *diverges, '--checkpoint', 'nan', '--checkpoint-every', 1, '--keep', 1, status=1, says='not finite')
+    for path in checkpoints('nan'):
+        held, _ = tensors(path)
+        numbers = struct.unpack(f'<{len(held["out/bias"]) // 4}f', held['out/bias'])
+        kernel = struct.unpack(f'<{len(held["conv/kernel"]) // 4}f', held['conv/kernel'])
+        check(all(map(math.isfinite, numbers + kernel)), f'{path} has weights that are not finite, and is the newest')
+
+
+def interrupted_in_the_directory_of_a_longer_run():
+    """What it says was saved is what was saved."""
+    saved('longer', '--epochs', 3)
+    with Going(*SMALL, '--epochs', 1000000, '--seed', 2, '--checkpoint', 'longer') as going:
+        going.until(lambda e: e.get('step') == 1)
+        going.send(signal.SIGINT)
+        done = going.end(130)
+    last = done.event('interrupted')
+    check(f'step-{last["steps"]:09d}' in last['checkpoint'], 'it names a checkpoint of the run before', done)
+
+
+LONG = """
+#include <lockstep.h>
+typedef struct net { ls_layer *e, *o; } net;
+static void build(ls_model *m, void *u)
+{
+    net *n = u;
+    n->e = ls_embedding_layer(m, "e", 256, 4, 0);
+    n->o = ls_dense_layer(m, LS_DENSE_LAYER(.units = 256));
+}
+static ls_tensor *forward(void *u, ls_tensor *x, bool training)
+{
+    net *n = u;
+    return ls_forward(n->o, ls_forward(n->e, x, training), training);
+}
+ls_model *lockstep_model(void)
+{
+    return ls_model_new(LS_MODEL(.name = "long", .input = "i32[8192]", .label = "i32[8192]", .shorter = true, .batch = 1,
+                                 .net_bytes = sizeof(net), .build = build, .forward = forward));
+}
+"""
+
+
+def a_long_context():
+    """A model that looks back to more than 4096 bytes writes text, too."""
+    with open('long.c', 'w') as f:
+        f.write(LONG)
+    with open('text.txt', 'w') as f:
+        f.write(' '.join(map(str, range(40000))))
+    lockstep('train', 'long.c', '--data', 'text.txt', '--steps', 1, '--replicas', 1, '--checkpoint', 'long')
+    lockstep('sample', 'long', '--model', 'long.c', '--bytes', 3, '--prompt', 'a' * 8000)
+
+
+def a_full_disk_for_events():
+    """The reason is the system's."""
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([LOCKSTEP, 'train', *SMALL, '--steps', '2', '--json'], stdout=full, stderr=subprocess.PIPE,
+                              timeout=PATIENCE, env=environment(), stdin=subprocess.DEVNULL)
+    check(b'No space left' in done.stderr, f'another reason: {done.stderr.decode()}')
+
+
+main([longer_than_its_schedule, rates_that_are_ignored, stdout_is_closed, one_directory_by_two_names, weights_that_are_no_numbers,
+      interrupted_in_the_directory_of_a_longer_run, a_long_context, a_full_disk_for_events])
