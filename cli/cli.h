@@ -40,6 +40,9 @@ const char *cli_error_hint(void);
 /* The last thing a command does: EXIT_DONE, unless its results could not be written. */
 int cli_done(const cli *c);
 
+/* fflush, which remembers why stdout could not be written: cli_done tells it. */
+void cli_flush(FILE *to);
+
 /* ---- tables --------------------------------------------------------------------------- */
 
 /*

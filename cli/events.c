@@ -5,8 +5,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- where they go ------------------------------------------------------------------------------------ */
+
+/* Whatever they are called. */
+static bool same_directory(const char *a, const char *b)
+{
+    struct stat one, other;
+    return a && stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
 
 bool events_open(const cli *c, int n, const char *const *directories, bool resumed, events *out,
                  int *status)
@@ -15,7 +24,7 @@ bool events_open(const cli *c, int n, const char *const *directories, bool resum
     if (c->json)
         out->to[out->count++] = stdout;
     for (int i = 0; i < n; i++) {
-        if (!directories[i] || (i > 0 && directories[0] && !strcmp(directories[0], directories[i])))
+        if (!directories[i] || (i > 0 && same_directory(directories[0], directories[i])))
             continue;
         char path[4096];
         snprintf(path, sizeof path, "%s/run.jsonl", directories[i]);
@@ -107,7 +116,7 @@ static void close_line(const events *e, line *l, bool log_only)
     fclose(l->j.to);
     for (int i = log_only && e->json; i < e->count; i++) {
         fwrite(l->text, 1, l->bytes, e->to[i]);
-        fflush(e->to[i]);
+        cli_flush(e->to[i]);
     }
     if (e->memory)
         fwrite(l->text, 1, l->bytes, e->memory);

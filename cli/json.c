@@ -123,5 +123,5 @@ void json_number(json *j, const char *key, double value)
 void json_close(json *j)
 {
     fputs("}\n", j->to);
-    fflush(j->to); /* a reader in a pipe sees a result when there is one */
+    cli_flush(j->to); /* a reader in a pipe sees a result when there is one */
 }

@@ -3,7 +3,9 @@
  * to stderr; a wrong command line is one line that says what to do, and exit 2.
  * Like everything in cli/ it sees the public headers only.
  */
+#include <fcntl.h>
 #include <lockstep.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "cli.h"
@@ -52,7 +54,16 @@ const command cli_root = {
     .commands = &table,
 };
 
+/* A file that is opened must not become stdout because that was closed. */
+static void keep_standard_files(void)
+{
+    for (int file = 0; file < 3; file++)
+        if (fcntl(file, F_GETFD) < 0 && open("/dev/null", file ? O_WRONLY : O_RDONLY) != file)
+            _exit(EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_files();
     return cli_run(&table, argc, argv);
 }

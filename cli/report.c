@@ -86,11 +86,20 @@ int cli_failed_with(const cli *c, int status)
     return cli_error(c, status, code, cli_error_hint(), "%s", cli_error_text());
 }
 
+static int why_not_written; /* errno of the first failure; 0: none */
+
+void cli_flush(FILE *to)
+{
+    if (fflush(to) && to == stdout && !why_not_written)
+        why_not_written = errno;
+}
+
 int cli_done(const cli *c)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    cli_flush(stdout);
+    if (!why_not_written && !ferror(stdout))
         return EXIT_DONE;
-    int why = errno;
+    int why = why_not_written ? why_not_written : errno;
     const cli plain = { .name = c->name }; /* there is no stdout to tell it on */
     return cli_error(&plain, EXIT_FAILED, LS_IO, "", "cannot write the results: %s", strerror(why));
 }

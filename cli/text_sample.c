@@ -25,6 +25,7 @@ typedef struct writing {
     ls_function *next;
     int64_t context; /* bytes that the model looks back to */
     unsigned char *text;
+    int32_t *ids; /* of the bytes it looks back to */
     int64_t length;
     uint64_t draws; /* state of the generator */
     double temperature;
@@ -75,11 +76,10 @@ static int choose(writing *w, const float *logits, int64_t classes)
 /* -1: an error is pending. */
 static int next_byte(writing *w)
 {
-    int32_t ids[4096];
     int64_t n = w->length < w->context ? w->length : w->context;
     for (int64_t i = 0; i < n; i++)
-        ids[i] = w->text[w->length - n + i];
-    ls_tensor *x = ls_from(LS_I32, LS_DIMS(1, n), ids);
+        w->ids[i] = w->text[w->length - n + i];
+    ls_tensor *x = ls_from(LS_I32, LS_DIMS(1, n), w->ids);
     ls_value *logits = ls_function_call(w->next, ls_leaf(x));
     const float *numbers = logits ? ls_data(ls_leaf_tensor(logits)) : NULL;
     return numbers ? choose(w, numbers, ls_count(ls_leaf_tensor(logits))) : -1;
@@ -126,9 +126,10 @@ static int sample(const cli *c, const request *r, session *s)
     w.draws = r->saved.session.seed;
     w.context = strtoll(strchr(ls_model_input(ls_trainer_model(s->trainer)), '[') + 1, NULL, 10);
     w.text = malloc(given + (size_t)r->bytes + 1);
+    w.ids = calloc((size_t)w.context, sizeof *w.ids);
     w.next = ls_trace_with(LS_TRACE(.name = "sample", .cache = 1024), next_step, &w);
     int status = EXIT_FAILED;
-    if (!w.text)
+    if (!w.text || !w.ids)
         status = cli_error(c, EXIT_FAILED, LS_NO_MEMORY, "", "no memory for the text");
     else if (!w.next)
         status = cli_failed(c);
@@ -140,6 +141,7 @@ static int sample(const cli *c, const request *r, session *s)
     }
     ls_function_free(w.next);
     free(w.text);
+    free(w.ids);
     return interrupt_came() ? EXIT_INTERRUPTED : status;
 }
 

@@ -23,10 +23,24 @@ void ls_checkpoints_init(ls_checkpoints_options *options)
         *options = (ls_checkpoints_options){ .size = sizeof *options };
 }
 
+/* Weights that are no numbers are no state to go on from: the last good checkpoint stays the newest. */
+static ls_status check_finite(const ls_progress *p)
+{
+    const char *name = ls__variable_not_finite(p->trainer);
+    if (!name)
+        return ls_error_pending();
+    return ls__hint(ls__fail(LS_NOT_FINITE, "step %lld: its update made variable '%s' not finite",
+                             (long long)p->step, name),
+                    "a lower rate, or .clip_global_norm, often helps");
+}
+
 static ls_status save_now(const ls_progress *p, checkpoints *c)
 {
     if (c->saved == p->step)
         return LS_OK;
+    ls_status finite = check_finite(p);
+    if (finite)
+        return finite;
     ls_status st = ls__trainer_save(p->trainer, c->directory, c->keep, p->trainer->audience);
     if (!st)
         c->saved = p->step;
@@ -49,7 +63,9 @@ static ls_status after_epoch(const ls_progress *p, void *user)
 /* A run that failed is saved as it was before the step that did: that step did not happen. */
 static ls_status at_end(const ls_progress *p, void *user)
 {
-    return p->step > 0 ? save_now(p, user) : LS_OK;
+    if (p->step == 0 || ls__variable_not_finite(p->trainer))
+        return LS_OK;
+    return save_now(p, user);
 }
 
 static ls_status at_begin(const ls_progress *p, void *user)

@@ -13,8 +13,7 @@
 
 #define ADVICE "a lower rate, or .clip_global_norm, often helps"
 
-/* The first variable with a number that is not finite; NULL: none has. */
-static const char *variable_not_finite(const ls_trainer *t)
+const char *ls__variable_not_finite(const ls_trainer *t)
 {
     const char *name = NULL;
     for (int i = 0; i < ls_model_count(t->model) && !name; i++)
@@ -31,7 +30,7 @@ static const char *variable_not_finite(const ls_trainer *t)
 ls_status ls__explain_not_finite(ls_trainer *t, ls_value *batch, int64_t step)
 {
     ls_error(); /* that it is so is known; now why */
-    const char *name = variable_not_finite(t);
+    const char *name = ls__variable_not_finite(t);
     if (ls_error())
         name = NULL;
     if (name)

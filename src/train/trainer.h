@@ -69,6 +69,10 @@ int64_t ls__batch_rows(const char *who, const ls_trainer *t, ls_value *batch);
  * that as the error. `step` is the number of the step, from 1. */
 ls_status ls__explain_not_finite(ls_trainer *t, ls_value *batch, int64_t step);
 
+/* The name of the first variable with a number that is not finite; NULL: none has, or it cannot be
+ * read (an error is pending). */
+const char *ls__variable_not_finite(const ls_trainer *t);
+
 /* ---- fit_callbacks.c ----- */
 
 typedef enum ls__moment {
