@@ -1,5 +1,5 @@
 """What a review of `lockstep train` found: each test names what should hold."""
-from support import *
+from command import *
 
 
 def saved(folder, *words, **how):
