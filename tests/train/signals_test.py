@@ -17,9 +17,9 @@ def stopped(folder, number, fine, *words):
     check(last['event'] == 'interrupted', 'the last event does not say so', done)
     lines = [line for line in done.err.splitlines() if not re.match(r'lockstep train: \d+ records', line)]
     check(len(lines) == 1 and lines[0].startswith('lockstep train: ') and str(last['steps']) in lines[0], 'no line that says so', done)
-    newest = checkpoints(folder)[-1]
-    check(newest in lines[0] and '--resume' in lines[0], 'it does not say what to do', done)
-    check(int(newest[-len('000000000.safetensors'):-len('.safetensors')]) == last['steps'], 'not saved at once', done)
+    path = checkpoints(folder)[-1]
+    check(path in lines[0] and '--resume' in lines[0], 'it does not say what to do', done)
+    check(step_of(path) == last['steps'], 'not saved at once', done)
     return last['steps']
 
 
@@ -29,6 +29,15 @@ def goes_on(folder, step, *words):
     done = train(*ENDLESS, *steps, '--checkpoint', folder, '--resume', *words)
     want = train(*ENDLESS, *steps, *words)
     check(done.shas == want.shas, f'other bits after a stop at step {step}', done, want)
+
+
+def newest(folder):
+    """Its newest checkpoint; beside it there may be one that is half-written, under another name."""
+    return os.path.join(folder, max(n for n in os.listdir(folder) if re.fullmatch(r'step-\d+\.safetensors', n)))
+
+
+def step_of(path):
+    return int(path[-len('000000000.safetensors'):-len('.safetensors')])
 
 
 def ctrl_c():
@@ -122,8 +131,7 @@ def twice():
         done = going.end(130)
     check(len(done.err.splitlines()) == 1 and done.err.startswith('lockstep train: '), 'no line that says so', done)
     check([os.path.basename(p) for p in checkpoints('twice')][-1] == 'step-000000008.safetensors', 'not the last checkpoint')
-    newest = checkpoints('twice')[-1]
-    lockstep('evaluate', newest, '--model', 'free.c', '--data', DATA, '--batch', 16)
+    lockstep('evaluate', newest('twice'), '--model', 'free.c', '--data', DATA, '--batch', 16)
 
 
 def twice_at_any_time():
@@ -134,7 +142,9 @@ def twice_at_any_time():
             going.process.send_signal(signal.SIGINT)
             going.process.send_signal(signal.SIGTERM)
             going.end(130)
-        lockstep('evaluate', checkpoints('any')[-1], '--data', DATA, '--batch', 16)
+        lockstep('evaluate', newest('any'), '--data', DATA, '--batch', 16)
+    train(*ENDLESS, '--steps', step_of(newest('any')) + 1, '--checkpoint', 'any', '--resume')
+    checkpoints('any')  # what was half-written is gone
 
 
 def killed():
@@ -144,10 +154,9 @@ def killed():
             going.until(lambda e: e['event'] == 'epoch')
             going.process.kill()
             going.end(-signal.SIGKILL)
-        names = [n for n in os.listdir('killed') if n.startswith('step-') and n.endswith('.safetensors')]
-        lockstep('evaluate', os.path.join('killed', max(names)), '--data', DATA, '--batch', 16)
-    goes_on('killed', int(max(names)[len('step-'):-len('.safetensors')]))
-    checkpoints('killed')  # nothing strange is left
+        lockstep('evaluate', newest('killed'), '--data', DATA, '--batch', 16)
+    goes_on('killed', step_of(newest('killed')))
+    checkpoints('killed')  # what was half-written is gone
 
 
 main([ctrl_c, terminated, again_and_again, in_a_test, not_saved, twice, twice_at_any_time, killed], [ctrl_c])
