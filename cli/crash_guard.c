@@ -33,6 +33,7 @@ static struct {
     _Atomic int64_t step;  /* 0: see `where` */
     atomic_int crashed_on; /* thread */
     struct sigaction before[5];
+    bool installed, at_exit;
     char stack[STACK];
 } guard;
 
@@ -77,8 +78,8 @@ static void add_event(line *l, int number, const char *what)
         if (signals[i].number == number)
             name = signals[i].name;
     add(l, what);
-    add(l, " crashed (");
-    add(l, name);
+    add(l, number ? " crashed (" : " ended the program (");
+    add(l, number ? name : "exit");
     add(l, ")");
     const int64_t step = atomic_load_explicit(&guard.step, memory_order_relaxed);
     const char *where = atomic_load_explicit(&guard.where, memory_order_acquire);
@@ -150,6 +151,15 @@ static void handle(int number)
     _exit(EXIT_FAILED);
 }
 
+/* Somebody called exit, and it was not the command: its work is not done. */
+static void at_exit(void)
+{
+    if (!guard.installed)
+        return;
+    tell(0);
+    _exit(EXIT_FAILED);
+}
+
 /* ---- what is known ------------------------------------------------------------------------------- */
 
 /* Inside quotes, as json.c writes it; what does not fit is left out. */
@@ -215,6 +225,9 @@ void crash_guard_install(const cli *c, const char *what)
     guard.json = c->json;
     crash_guard_where(NULL);
     crash_guard_saved(NULL);
+    if (!guard.at_exit)
+        guard.at_exit = atexit(at_exit) == 0;
+    guard.installed = true;
     const stack_t stack = { .ss_sp = guard.stack, .ss_size = sizeof guard.stack };
     sigaltstack(&stack, NULL);
     struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
@@ -225,6 +238,9 @@ void crash_guard_install(const cli *c, const char *what)
 
 void crash_guard_remove(void)
 {
+    if (!guard.installed)
+        return;
+    guard.installed = false;
     for (int i = 0; i < SIGNALS; i++)
         sigaction(signals[i].number, &guard.before[i], NULL);
     const stack_t none = { .ss_flags = SS_DISABLE };

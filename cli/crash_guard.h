@@ -1,5 +1,5 @@
 /*
- * When a user's code crashes: one line that says so and what is left, and exit status 1.
+ * When a user's code crashes, or ends the program: one line that says so and what is left, and exit status 1.
  *
  * How to use it: install it before the code is loaded, say now and then where things stand, and remove
  * it when the code is no longer called. "lockstep train: the model mine.c crashed (SIGSEGV) in step 17;
@@ -10,7 +10,7 @@
 
 #include "cli.h"
 
-/* SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT of any thread; on the calling one a stack that is full,
+/* exit, and SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT of any thread; on the calling one a stack that is full,
  * too. `what`: "the model mine.c". With --json the event is told on stdout. */
 void crash_guard_install(const cli *c, const char *what);
 void crash_guard_remove(void);

@@ -29,7 +29,11 @@ static int crash(const char *how, const char *path)
         crash_guard_saved("a\\b");
         abort();
     }
-    if (!model_file_open(&c, path, &m, &status))
+    if (strcmp(how, "exit") == 0)
+        exit(0);
+    bool opened = model_file_open(&c, path, &m, &status);
+    crash_guard_remove();
+    if (!opened)
         return status;
     ls_model_free(m.model);
     return EXIT_DONE;
@@ -82,6 +86,8 @@ static void crashes_are_told(void **state)
         "\\\"mine.c\\\" crashed (SIGABRT)\",\"hint\":\"the last checkpoint, a\\\\b, is "
         "whole\"}\n");
     assert_crashes("none", write_text("mine.c", MODEL), EXIT_DONE, "");
+    assert_crashes("exit", "", EXIT_FAILED,
+                   "lockstep train: the model \"mine.c\" ended the program (exit)\n");
 }
 
 static void a_guard_is_removed(void **state)

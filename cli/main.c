@@ -9,6 +9,7 @@
 
 #include "bench.h"
 #include "cli.h"
+#include "crash_guard.h"
 #include "doctor.h"
 #include "plot_command.h"
 #include "tables.h"
@@ -65,5 +66,7 @@ static void keep_standard_files(void)
 int main(int argc, char **argv)
 {
     keep_standard_files();
-    return cli_run(&table, argc, argv);
+    int status = cli_run(&table, argc, argv);
+    crash_guard_remove(); /* from here on it is we who leave */
+    return status;
 }

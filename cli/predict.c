@@ -78,8 +78,6 @@ static int predict(const cli *c, const request *r, const session *s, const char 
     if (!predict_open(c, file, wanted, s->global_batch, &input, &status))
         return status;
     printing p = { .cli = c, .data = r->saved.session.data, .top = r->top };
-    if (!p.data)
-        p.data = "fashion-mnist";
     status = ls_predict(s->trainer, input.x, print_batch, &p) ? cli_failed(c) : cli_done(c);
     predict_close(&input);
     return status;

@@ -65,14 +65,31 @@ const char *cli_error_text(void)
     return text;
 }
 
+/* Whether a part of a hint speaks of C: "ls_keep", " .replicas". */
+static bool for_programs(const char *part, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        bool word = i == 0 || part[i - 1] == ' ' || part[i - 1] == '(';
+        if (word && (strncmp(part + i, "ls_", 3) == 0 || strncmp(part + i, "LS_", 3) == 0 ||
+                     (part[i] == '.' && part[i + 1] >= 'a' && part[i + 1] <= 'z')))
+            return true;
+    }
+    return false;
+}
+
 const char *cli_error_hint(void)
 {
-    const char *hint = ls_error_hint();
-    bool for_programs = strstr(hint, "ls_") || strstr(hint, "LS_");
-    for (const char *at = hint; *at && !for_programs; at++) /* an option of C: " .replicas" */
-        for_programs =
-            at[0] == '.' && at[1] >= 'a' && at[1] <= 'z' && (at == hint || at[-1] == ' ');
-    return for_programs ? "" : hint;
+    static char hint[512];
+    hint[0] = '\0';
+    for (const char *part = ls_error_hint(); *part;) {
+        size_t length = strcspn(part, ";"), used = strlen(hint);
+        if (!for_programs(part, length))
+            snprintf(hint + used, sizeof hint - used, "%s%.*s", used ? "; " : "", (int)length,
+                     part);
+        part += length;
+        part += strspn(part, "; ");
+    }
+    return hint;
 }
 
 int cli_failed(const cli *c)
@@ -83,7 +100,9 @@ int cli_failed(const cli *c)
 int cli_failed_with(const cli *c, int status)
 {
     ls_status code = ls_error(); /* taken; text and hint stay readable */
-    return cli_error(c, status, code, cli_error_hint(), "%s", cli_error_text());
+    const char *hint =
+        code == LS_NOT_FINITE ? "a lower --lr, or --clip 1, often helps" : cli_error_hint();
+    return cli_error(c, status, code, hint, "%s", cli_error_text());
 }
 
 static int why_not_written; /* errno of the first failure; 0: none */

@@ -13,7 +13,7 @@
 static ls_status no_gpu(void)
 {
     return ls__hint(ls__fail(LS_UNSUPPORTED, "ls_mirrored: NCCL without a GPU"),
-                    "use LS_CROSS_DEVICE_AUTO on CPUs");
+                    "on CPUs it is auto, direct, hierarchical-copy or reduction-to-one-device");
 }
 
 static const ls__cross_device table[] = {
