@@ -106,5 +106,19 @@ def a_full_disk_for_events():
     check(b'No space left' in done.stderr, f'another reason: {done.stderr.decode()}')
 
 
+def evaluated_as_it_was_trained():
+    """What was trained with small data is tested with them: a test wants no training samples."""
+    saved('small')
+    lockstep('evaluate', 'small', '--data', DATA)
+
+
+def classes_without_names():
+    """Classes of one's own data have no names of Fashion-MNIST's."""
+    saved('mine')
+    if KIND == 'npz':
+        check('Trouser' not in lockstep('predict', 'mine', DATA, '--top', 10).out, "another data set's names")
+
+
 main([longer_than_its_schedule, rates_that_are_ignored, stdout_is_closed, one_directory_by_two_names, weights_that_are_no_numbers,
-      interrupted_in_the_directory_of_a_longer_run, a_long_context, a_full_disk_for_events])
+      interrupted_in_the_directory_of_a_longer_run, a_long_context, a_full_disk_for_events,
+      evaluated_as_it_was_trained, classes_without_names])
