@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 #include "text.h"
 
 typedef struct stage {
-    double now;
+    _Atomic double now; /* another thread may draw */
     int columns;
     terminal screen;
     FILE *to;
@@ -95,11 +96,11 @@ static void play(stage *s)
     bar_facts f = facts_at(0);
     bar_show(s->bar, &f);
     for (int64_t step = 1; step <= 312; step++) {
-        s->now += step == 1 ? 3 : 1.0 / 16; /* the first prepares things */
+        s->now = s->now + (step == 1 ? 3 : 1.0 / 16); /* the first prepares things */
         f = facts_at(step);
         bar_show(s->bar, &f);
     }
-    s->now += 2.0 / 16;
+    s->now = s->now + (2.0 / 16);
     fflush(s->to);
     s->read = s->length;
     f = facts_at(314);
@@ -159,7 +160,7 @@ static void colours(void **state)
            HOME "\033[2mepoch \033[0m 2/10  234/469 "
                 "\033[36m━━━━━━━━━━━\033[0m\033[2m────────────\033[0m  \033[2mloss \033[0m0.3121  "
                 "\033[2minput \033[0m1%  \033[2mreduce \033[0m\033[33m25%\033[0m" PARKED);
-    s.now += 1;
+    s.now = s.now + (1);
     f.step++;
     bar_test(s.bar, &f);
     expect(&s, HOME "\033[2mepoch \033[0m 2/10  \033[2mtest \033[0m235/469 "
@@ -181,7 +182,7 @@ static void a_length_that_nobody_knows(void **state)
     bar_show(s.bar, &f);
     expect(&s, HOME "epoch  2/10  37/? ━━━━────────  loss 0.3121 accuracy 0.8890" PARKED);
     for (int i = 0; i < 12; i++) {
-        s.now += 1;
+        s.now = s.now + (1);
         f.step++, f.run_step++;
         s.read = s.length;
         bar_show(s.bar, &f);
@@ -203,7 +204,7 @@ static void draws_ten_times_a_second(void **state)
         fflush(s.to);
         draws += s.length > s.read;
         s.read = s.length;
-        s.now += 1.0 / 256;
+        s.now = s.now + (1.0 / 256);
     }
     assert_in_range(draws, 38, 41);
     close_stage(&s);
@@ -222,7 +223,7 @@ static void goes_on_where_it_stopped(void **state)
            "epoch  2/10  234/469 ━━━━━━━━━━━━━━━━━━━━━━━━━━━╸────────────────────────────  input "
            "1%  reduce 6%" PARKED);
     for (int i = 1; i <= 41; i++) { /* 10 steps a second after the first, which took 7 */
-        s.now += i == 1 ? 7 : 0.1;
+        s.now = s.now + (i == 1 ? 7 : 0.1);
         f = facts_at(234 + i);
         fflush(s.to);
         s.read = s.length;
@@ -247,10 +248,10 @@ static void a_resized_window_is_drawn_anew(void **state)
         &s, HOME
         "epoch  2/10  100/469 ━━━━━━───────────────────────  loss 0.3121 accuracy 0.8890" PARKED);
     s.columns = 40;
-    s.now += 1;
+    s.now = s.now + (1);
     bar_show(s.bar, &f);
     expect(&s, CLEAR HOME "100/469 ━━━╸──────────────  loss 0.3121" PARKED);
-    s.now += 1;
+    s.now = s.now + (1);
     bar_show(s.bar, &f);
     expect(&s, HOME "100/469 ━━━╸──────────────  loss 0.3121" PARKED);
     close_stage(&s);
@@ -291,14 +292,14 @@ static void tests_and_epochs(void **state)
     bar_facts f = facts_at(440);
     bar_show(s.bar, &f);
     for (int64_t step = 441; step <= 469; step++) {
-        s.now += 0.1;
+        s.now = s.now + (0.1);
         f = facts_at(step);
         bar_show(s.bar, &f);
     }
     bar_facts t = f;
     t.figures = &figures[2], t.loss = 0.3901, t.steps = 50;
     for (t.step = 1; t.step <= 50; t.step++) {
-        s.now += 0.1;
+        s.now = s.now + (0.1);
         fflush(s.to);
         s.read = s.length;
         bar_test(s.bar, &t);
@@ -313,7 +314,7 @@ static void tests_and_epochs(void **state)
     expect(&s, CLEAR "epoch  2/10  7.9s  loss 0.3121 accuracy 0.8890  test loss 0.3901 "
                      "accuracy 0.8603  1.28k samples/s" STAYS);
     for (int64_t step = 1; step <= 10; step++) {
-        s.now += 0.1;
+        s.now = s.now + (0.1);
         f = facts_at(step);
         f.epoch = 3, f.run_step += 469, f.samples += 469 * 128;
         fflush(s.to);
@@ -331,7 +332,7 @@ static void expect_ended(int columns, const char *line)
     open_stage(&s, columns, true, false, true);
     bar_facts f = facts_at(0);
     bar_show(s.bar, &f);
-    s.now += 12.3;
+    s.now = s.now + (12.3);
     f = facts_at(469);
     bar_show(s.bar, &f);
     fflush(s.to);
@@ -365,17 +366,17 @@ static void lines_where_there_is_no_terminal(void **state)
     bar_facts f = facts_at(0);
     bar_show(s.bar, &f);
     expect(&s, "");
-    s.now += 2;
+    s.now = s.now + (2);
     f = facts_at(1);
     bar_show(s.bar, &f);
     expect(&s, "epoch  2/10  step   1/469  loss 0.3121 accuracy 0.8890  input 1%  reduce 6%\n");
     for (int64_t step = 2; step <= 160; step++) { /* one every 10 s */
-        s.now += 0.0625;
+        s.now = s.now + (0.0625);
         f = facts_at(step);
         bar_show(s.bar, &f);
     }
     expect(&s, "");
-    s.now += 0.0625 * 2;
+    s.now = s.now + (0.0625 * 2);
     f = facts_at(162);
     bar_show(s.bar, &f);
     expect(&s, "epoch  2/10  step 162/469  loss 0.3121 accuracy 0.8890  2.05k samples/s  eta 0:19 "
@@ -386,7 +387,7 @@ static void lines_where_there_is_no_terminal(void **state)
     bar_facts t = f;
     t.figures = &figures[2], t.loss = 0.3901, t.steps = 2;
     for (t.step = 1; t.step <= 2; t.step++) {
-        s.now += 1;
+        s.now = s.now + (1);
         bar_test(s.bar, &t);
     }
     expect(&s, "epoch  2/10  test 2/2  loss 0.3901 accuracy 0.8603\n");
@@ -411,7 +412,7 @@ static void long_epochs_have_fewer_lines(void **state)
             bar_facts f = facts_at(step);
             f.steps = cases[i].steps;
             bar_show(s.bar, &f);
-            s.now += 1;
+            s.now = s.now + (1);
         }
         fflush(s.to);
         int lines = 0;
@@ -431,7 +432,7 @@ static void the_last_line_stays(void **state)
         bar_facts f = facts_at(0);
         bar_show(s.bar, &f);
         for (int64_t step = 1; step <= 100; step++) {
-            s.now += 0.01;
+            s.now = s.now + (0.01);
             f = facts_at(step);
             bar_show(s.bar, &f);
         }
@@ -463,7 +464,7 @@ static void odd_facts(void **state)
         "500/469 ━━━━━━━━━━━━━━━━━━━━  very?[2J long names are  0.0000 a 1.0000 a 2.0000" PARKED);
     f.steps = f.step = 0;
     f.n_figures = 0;
-    s.now += 1;
+    s.now = s.now + (1);
     bar_show(s.bar, &f);
     expect(&s, HOME "0/0 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━" PARKED);
     close_stage(&s);
@@ -474,6 +475,48 @@ static void odd_facts(void **state)
     bar_clear(NULL);
     bar_redraw(NULL);
     bar_close(NULL);
+}
+
+/* ---- on another thread ---------------------------------------------------------------------- */
+
+enum { LOGGED = 500 };
+
+static void *log_lines(void *user)
+{
+    stage *s = user;
+    for (int i = 0; i < LOGGED; i++) {
+        bar_clear(s->bar);
+        fputs("logged\n", s->to);
+        bar_redraw(s->bar);
+    }
+    return NULL;
+}
+
+/* What is logged begins where the bar was cleared, or after another line. */
+static void others_print_on_their_threads(void **state)
+{
+    (void)state;
+    stage s;
+    open_stage(&s, 60, true, false, true);
+    pthread_t logger;
+    assert_int_equal(pthread_create(&logger, NULL, log_lines, &s), 0);
+    for (int64_t step = 0; step < 2000; step++) {
+        bar_facts f = facts_at(step);
+        s.now = s.now + (0.2); /* it draws every time */
+        bar_show(s.bar, &f);
+        if (step % 100 == 99)
+            bar_epoch(s.bar, &f);
+    }
+    pthread_join(logger, NULL);
+    fflush(s.to);
+    int logged = 0;
+    for (const char *at = s.bytes; (at = strstr(at, "logged\n")); at++, logged++) {
+        bool cleared = at - s.bytes >= (ptrdiff_t)strlen(CLEAR) &&
+                       memcmp(at - strlen(CLEAR), CLEAR, strlen(CLEAR)) == 0;
+        assert_true(cleared || at == s.bytes || at[-1] == '\n');
+    }
+    assert_int_equal(logged, LOGGED);
+    close_stage(&s);
 }
 
 static void restored_once_when_something_is_drawn(void **state)
@@ -522,6 +565,7 @@ int main(void)
         cmocka_unit_test(long_epochs_have_fewer_lines),
         cmocka_unit_test(the_last_line_stays),
         cmocka_unit_test(odd_facts),
+        cmocka_unit_test(others_print_on_their_threads),
         cmocka_unit_test(restored_once_when_something_is_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

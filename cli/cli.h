@@ -30,6 +30,12 @@ __attribute__((format(printf, 5, 6))) int cli_error(const cli *c, int status, ls
 
 /* The same of an error that the library has left pending on this thread: the work failed. */
 int cli_failed(const cli *c);
+int cli_failed_with(const cli *c, int status);
+
+/* What that error says to a person who typed a command: without the names of C functions, and no hint
+ * that speaks of them. Until the next call. */
+const char *cli_error_text(void);
+const char *cli_error_hint(void);
 
 /* The last thing a command does: EXIT_DONE, unless its results could not be written. */
 int cli_done(const cli *c);

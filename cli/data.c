@@ -31,29 +31,21 @@ bool data_is_text(const char *input, const char *label)
 
 /* ---- errors ------------------------------------------------------------------------------------- */
 
-/* Behind "ls_read_npz: ", which a user of the command has never heard of. */
-static const char *without_function(const char *text)
-{
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    bool function = strncmp(text, "ls_", 3) == 0 && strncmp(text + length, ": ", 2) == 0;
-    return function ? text + length + 2 : text;
-}
-
 const char *data_error_text(void)
 {
-    return without_function(ls_error_text());
+    return cli_error_text();
 }
 
 int data_failed(const cli *c)
 {
     ls_status code = ls_error();
-    return cli_error(c, code == LS_NO_MEMORY ? EXIT_FAILED : EXIT_USAGE, code, ls_error_hint(),
+    return cli_error(c, code == LS_NO_MEMORY ? EXIT_FAILED : EXIT_USAGE, code, cli_error_hint(),
                      "%s", data_error_text());
 }
 
 int data_enough(const cli *c, const data_request *r, const char *name, int64_t train, int64_t test)
 {
-    if (train < r->global_batch)
+    if (train < r->global_batch && !r->test_only)
         return cli_error(
             c, EXIT_USAGE, LS_INVALID, "give more data, or a smaller --batch",
             "'%s' has %lld training sample%s, fewer than a batch of all replicas, %lld", name,

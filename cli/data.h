@@ -18,6 +18,7 @@ typedef struct data_request {
     bool text;                 /* it reads text: data_is_text */
     int64_t global_batch;
     uint64_t seed;
+    bool test_only; /* nothing is trained: training samples may be few */
 } data_request;
 
 typedef struct data_sets {

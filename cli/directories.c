@@ -5,6 +5,7 @@
 #include "directories.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,4 +65,52 @@ int check_file(const cli *c, const char *option, const char *path)
         return EXIT_DONE;
     return cli_error(c, EXIT_USAGE, LS_IO, "name a file in a directory that can be written",
                      "%s '%s': %s", option, path, strerror(errno));
+}
+
+/* ---- an earlier run ---------------------------------------------------------------------------- */
+
+static int failed_to_move(const cli *c, const char *path)
+{
+    return cli_error(c, EXIT_USAGE, LS_IO, "name another directory, or remove what is there",
+                     "cannot move '%s', which is of an earlier run: %s", path, strerror(errno));
+}
+
+/* The first DIRECTORY/earlier-N that is not there yet. */
+static bool make_earlier(const char *directory, char *out, size_t room)
+{
+    for (int n = 1; n < 1000000; n++) {
+        snprintf(out, room, "%s/earlier-%d", directory, n);
+        if (mkdir(out, 0777) == 0)
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+int set_earlier_aside(const cli *c, const char *directory)
+{
+    char patterns[3][4200], folder[4200], to[4500];
+    snprintf(patterns[0], sizeof patterns[0], "%.4096s/step-*.safetensors", directory);
+    snprintf(patterns[1], sizeof patterns[1], "%.4096s/run.jsonl", directory);
+    snprintf(patterns[2], sizeof patterns[2], "%.4096s/plot.svg", directory);
+    glob_t found;
+    if (glob(patterns[0], 0, NULL, &found) != 0)
+        return EXIT_DONE; /* no checkpoint */
+    size_t checkpoints = found.gl_pathc;
+    for (int i = 1; i < 3; i++)
+        (void)glob(patterns[i], GLOB_APPEND, NULL, &found); /* may be there, or not */
+    int status = EXIT_DONE;
+    if (!make_earlier(directory, folder, sizeof folder))
+        status = failed_to_move(c, found.gl_pathv[0]);
+    for (size_t i = 0; i < found.gl_pathc && status == EXIT_DONE; i++) {
+        snprintf(to, sizeof to, "%s%s", folder, strrchr(found.gl_pathv[i], '/'));
+        if (rename(found.gl_pathv[i], to))
+            status = failed_to_move(c, found.gl_pathv[i]);
+    }
+    globfree(&found);
+    if (status == EXIT_DONE)
+        fprintf(stderr, "%s: moved %zu checkpoint%s of an earlier run to %s\n", c->name,
+                checkpoints, checkpoints == 1 ? "" : "s", folder);
+    return status;
 }

@@ -38,6 +38,7 @@ static int run(const cli *c, void *request, int n, char **positional)
 {
     (void)n;
     saved_request *r = request;
+    r->session.test_only = true;
     session s;
     int status;
     if (!saved_open(c, r, positional[0], &s, &status))

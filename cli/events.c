@@ -57,14 +57,13 @@ void events_close(events *e)
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
 
-/* The trainer's figures: "loss", "accuracy", "test_loss"...; those of tests only when there was one. */
+/* The trainer's figures: "loss", "accuracy"; with data to test with also "test_loss"... */
 static void put_figures(json *j, const session *s)
 {
     const char *name;
     for (int i = 0; (name = ls_trainer_names(s->trainer, i)); i++) {
-        double value = ls_trainer_value(s->trainer, name);
-        if (strncmp(name, "test_", 5) != 0 || !isnan(value))
-            json_number(j, name, value);
+        if (strncmp(name, "test_", 5) != 0 || s->data.test)
+            json_number(j, name, ls_trainer_value(s->trainer, name));
     }
     if (s->text)
         json_number(j, "bits_per_byte", session_bits(ls_trainer_value(s->trainer, "test_loss")));
@@ -147,6 +146,8 @@ void events_start(events *e, const session *s, int64_t resumed_step)
     json_whole(&l.j, "global_batch", s->global_batch);
     json_text(&l.j, "profile", ls_math_profile());
     json_bool(&l.j, "same_bits", ls_same_bits(s->strategy));
+    if (s->command)
+        json_text(&l.j, "command", s->command);
     if (resumed_step > 0)
         json_whole(&l.j, "resumed_step", resumed_step);
     close_line(e, &l, false);

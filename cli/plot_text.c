@@ -248,7 +248,7 @@ static void add_split_legend(textbuf *out, const run_log *log, const frame *f)
         size_t before = out->length;
         if (!add_if_fits(out, from, &part, f->columns)) {
             from = before + 1;
-            text_format(out, "\n     %s", text_read(&part));
+            text_format(out, "\n%s%s", f->columns < 40 ? "" : "     ", text_read(&part));
         }
         text_shorten(&part, 0);
     }

@@ -37,10 +37,53 @@ int cli_error(const cli *c, int status, ls_status code, const char *hint, const 
     return status;
 }
 
+/* The length of "ls_name: " at the beginning of a text; 0: it begins with something else. */
+static size_t function_length(const char *text)
+{
+    if (strncmp(text, "ls_", 3) != 0)
+        return 0;
+    size_t n = 3;
+    while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= '0' && text[n] <= '9') ||
+           text[n] == '_')
+        n++;
+    return text[n] == ':' && text[n + 1] == ' ' ? n + 2 : 0;
+}
+
+const char *cli_error_text(void)
+{
+    static char text[1024];
+    const char *from = ls_error_text();
+    size_t n = 0;
+    while (*from && n < sizeof text - 1) {
+        size_t name = n == 0 || text[n - 1] == ' ' ? function_length(from) : 0;
+        if (name)
+            from += name;
+        else
+            text[n++] = *from++;
+    }
+    text[n] = '\0';
+    return text;
+}
+
+const char *cli_error_hint(void)
+{
+    const char *hint = ls_error_hint();
+    bool for_programs = strstr(hint, "ls_") || strstr(hint, "LS_");
+    for (const char *at = hint; *at && !for_programs; at++) /* an option of C: " .replicas" */
+        for_programs =
+            at[0] == '.' && at[1] >= 'a' && at[1] <= 'z' && (at == hint || at[-1] == ' ');
+    return for_programs ? "" : hint;
+}
+
 int cli_failed(const cli *c)
 {
+    return cli_failed_with(c, EXIT_FAILED);
+}
+
+int cli_failed_with(const cli *c, int status)
+{
     ls_status code = ls_error(); /* taken; text and hint stay readable */
-    return cli_error(c, EXIT_FAILED, code, ls_error_hint(), "%s", ls_error_text());
+    return cli_error(c, status, code, cli_error_hint(), "%s", cli_error_text());
 }
 
 int cli_done(const cli *c)

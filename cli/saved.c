@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void saved_defaults(void *request)
 {
@@ -19,6 +20,17 @@ static bool look(const char *file, ls_checkpoint_record *out)
     return false;
 }
 
+/* A file is taken as it is: it may be anybody's weights. */
+static bool find(const char *path, char *out, size_t room)
+{
+    struct stat is;
+    if (stat(path, &is) == 0 && S_ISREG(is.st_mode) && strlen(path) < room) {
+        strcpy(out, path);
+        return true;
+    }
+    return ls_checkpoint_newest(path, out, room) == LS_OK;
+}
+
 /* Tests of many rows at once are faster; a text model's rows are long. */
 static int64_t batch_of(const char *model)
 {
@@ -30,12 +42,14 @@ bool saved_open(const cli *c, saved_request *r, const char *path, session *out, 
     char file[4096];
     ls_checkpoint_record record;
     *status = EXIT_USAGE;
-    if (ls_checkpoint_newest(path, file, sizeof file)) {
-        cli_failed(c);
+    if (!find(path, file, sizeof file)) {
+        *status = cli_failed_with(c, EXIT_USAGE);
         return false;
     }
-    if (look(file, &record) && !r->session.model)
-        r->session.model = record.model;
+    if (look(file, &record)) {
+        r->session.model = r->session.model ? r->session.model : record.model;
+        r->session.data = r->session.data ? r->session.data : record.data;
+    }
     if (!r->session.model) {
         cli_error(c, EXIT_USAGE, LS_INVALID, "add --model NAME",
                   "'%s' does not say of which model it is", file);
@@ -47,8 +61,7 @@ bool saved_open(const cli *c, saved_request *r, const char *path, session *out, 
         return false;
     if (ls_trainer_take_weights(out->trainer, file) == LS_OK)
         return true;
-    cli_failed(c);
-    *status = EXIT_USAGE;
+    *status = cli_failed_with(c, EXIT_USAGE);
     session_close(out);
     return false;
 }

@@ -64,25 +64,42 @@ static int64_t all_steps(const session_request *r, const session *s)
     return r->steps > 0 && (all == 0 || r->steps < all) ? r->steps : all;
 }
 
+static double rate_of(const session_request *r)
+{
+    return r->rate > 0 ? r->rate : 0.001;
+}
+
+static ls_schedule schedule_of(const session_request *r, const session *s)
+{
+    int64_t steps = all_steps(r, s) - r->warmup;
+    bool falls = r->schedule == SCHEDULE_COSINE && steps > 0;
+    return *LS_SCHEDULE(.kind = falls ? LS_SCHEDULE_COSINE : LS_SCHEDULE_CONSTANT,
+                        .rate = rate_of(r), .steps = falls ? steps : 0, .warmup_steps = r->warmup);
+}
+
 static ls_optimizer *make_optimizer(const session_request *r, const session *s)
 {
     session_optimizer kind = r->optimizer;
     if (kind == OPTIMIZER_OF_MODEL)
         kind = s->text ? OPTIMIZER_ADAMW : OPTIMIZER_ADAM;
-    double rate = r->rate > 0 ? r->rate : 0.001;
-    int64_t steps = all_steps(r, s) - r->warmup;
-    const ls_schedule *schedule =
-        LS_SCHEDULE(.kind = r->cosine && steps > 0 ? LS_SCHEDULE_COSINE : LS_SCHEDULE_CONSTANT,
-                    .rate = rate, .steps = steps > 0 ? steps : 0, .warmup_steps = r->warmup);
+    const ls_schedule schedule = schedule_of(r, s);
     /* Of options 0 stands for the default, and -1 for 0. */
     double decay = isnan(r->weight_decay) ? 0 : r->weight_decay > 0 ? r->weight_decay : -1;
     if (kind == OPTIMIZER_SGD || kind == OPTIMIZER_MOMENTUM)
-        return ls_sgd(LS_SGD(.rate = rate, .schedule = schedule, .weight_decay = decay,
+        return ls_sgd(LS_SGD(.rate = rate_of(r), .schedule = &schedule, .weight_decay = decay,
                              .clip_global_norm = r->clip,
                              .momentum = kind == OPTIMIZER_MOMENTUM ? 0.9 : 0));
-    const ls_adam_options *options = LS_ADAM(.rate = rate, .schedule = schedule,
+    const ls_adam_options *options = LS_ADAM(.rate = rate_of(r), .schedule = &schedule,
                                              .weight_decay = decay, .clip_global_norm = r->clip);
     return kind == OPTIMIZER_ADAM ? ls_adam(options) : ls_adamw(options);
+}
+
+ls_status session_reschedule(const session_request *r, session *s)
+{
+    const ls_schedule schedule = schedule_of(r, s);
+    if (r->rate == 0 && r->schedule == SCHEDULE_DEFAULT && r->warmup == 0)
+        return LS_OK;
+    return ls_set_schedule(ls_trainer_optimizer(s->trainer), &schedule);
 }
 
 /* ---- the trainer --------------------------------------------------------------------------------------- */
@@ -91,11 +108,11 @@ static bool open_trainer(const session_request *r, session *s, ls_model *m)
 {
     ls_optimizer *optimizer = make_optimizer(r, s);
     s->trainer =
-        optimizer
-            ? ls_trainer_new(LS_TRAINER(.strategy = s->strategy, .model = m, .optimizer = optimizer,
-                                        .global_batch = s->global_batch, .seed = r->seed,
-                                        .command = r->command))
-            : NULL;
+        optimizer ? ls_trainer_new(
+                        LS_TRAINER(.strategy = s->strategy, .model = m, .optimizer = optimizer,
+                                   .global_batch = s->global_batch, .seed = r->seed,
+                                   .command = r->command, .data = r->data ? r->data : s->data.name))
+                  : NULL;
     if (s->trainer)
         return true;
     ls_optimizer_free(optimizer);
@@ -111,7 +128,8 @@ static bool open_data(const cli *c, const session_request *r, const ls_model *m,
                                   .label = ls_model_label(m),
                                   .text = s->text,
                                   .global_batch = s->global_batch,
-                                  .seed = r->seed };
+                                  .seed = r->seed,
+                                  .test_only = r->test_only };
     return r->no_data || data_open(c, &wanted, &s->data, status);
 }
 
@@ -152,11 +170,10 @@ static bool open_model(const cli *c, const session_request *r, session *s, int *
 
 bool session_open(const cli *c, const session_request *r, session *out, int *status)
 {
-    *out = (session){ .threads = r->threads ? (int)r->threads : 1 };
+    *out = (session){ .threads = r->threads ? (int)r->threads : 1, .command = r->command };
     bool opened = open_strategy(r, out);
     if (!opened) { /* a wrong list of devices, most often */
-        cli_failed(c);
-        *status = EXIT_USAGE;
+        *status = cli_failed_with(c, EXIT_USAGE);
     } else {
         opened = open_model(c, r, out, status);
     }

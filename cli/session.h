@@ -19,6 +19,12 @@ typedef enum session_optimizer {
     OPTIMIZER_ADAMW
 } session_optimizer;
 
+typedef enum session_schedule {
+    SCHEDULE_DEFAULT, /* constant */
+    SCHEDULE_CONSTANT,
+    SCHEDULE_COSINE
+} session_schedule;
+
 /* Zero means default, NULL none. */
 typedef struct session_request {
     const char *model;
@@ -27,15 +33,15 @@ typedef struct session_request {
     const char *devices;
     ls_cross_device cross_device;
     session_optimizer optimizer;
-    double rate;           /* 0.001 */
-    double weight_decay;   /* NaN: the optimizer's own */
-    double clip;           /* of the global norm; 0: none */
-    bool cosine;           /* the rate falls to 0 in half a wave over all steps... */
-    int64_t warmup;        /* ...after so many in which it climbs */
-    int64_t epochs, steps; /* for that; 0: not known */
+    double rate;               /* 0.001 */
+    double weight_decay;       /* NaN: the optimizer's own */
+    double clip;               /* of the global norm; 0: none */
+    session_schedule schedule; /* cosine: the rate falls to 0 in half a wave over all steps... */
+    int64_t warmup;            /* ...after so many in which it climbs */
+    int64_t epochs, steps;     /* for that; 0: not known */
     uint64_t seed;
-    const char *command; /* for the record */
-    bool no_data;
+    const char *command;     /* for the record */
+    bool no_data, test_only; /* test_only: nothing is trained */
 } session_request;
 
 typedef struct session {
@@ -46,12 +52,17 @@ typedef struct session {
     int64_t global_batch;
     int threads;
     const char *model_name;
+    const char *command; /* the request's; NULL: none */
     bool text; /* a language model */
 } session;
 
 /* False: it ends here, with `*status`; there is nothing to close. */
 bool session_open(const cli *c, const session_request *r, session *out, int *status);
 void session_close(session *s);
+
+/* After a checkpoint, with its rate, was restored: what the command line says of the rate, if it says
+ * anything. */
+ls_status session_reschedule(const session_request *r, session *s);
 
 /* "/cpu:0" ... of the strategy, without repeats. */
 int session_devices(const session *s, const char *const **names);

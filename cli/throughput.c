@@ -28,17 +28,17 @@ static void keep(throughput *t, double rate)
 void throughput_step(throughput *t, double now, int64_t samples)
 {
     if (t->began < 0) {
-        t->began = now;
+        t->began = t->last = now;
         t->steps = t->samples = 0;
         return;
     }
+    t->all_seconds += now - t->last;
+    t->all_samples += (double)samples;
+    t->last = now;
     t->samples += samples;
     if (++t->steps < THROUGHPUT_WINDOW)
         return;
-    double seconds = now - t->began;
-    t->all_seconds += seconds;
-    t->all_samples += (double)t->samples;
-    keep(t, (double)t->samples / seconds);
+    keep(t, (double)t->samples / (now - t->began));
     t->began = now;
     t->steps = t->samples = 0;
 }

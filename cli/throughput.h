@@ -15,7 +15,8 @@ typedef struct throughput {
     int64_t steps, samples;
     int windows, count; /* windows so far, and those kept */
     double rates[THROUGHPUT_MOST];
-    double all_seconds, all_samples; /* without the first step */
+    double all_seconds, all_samples; /* of all steps but those that start the clock */
+    double last;                     /* when the last step ended */
 } throughput;
 
 void throughput_start(throughput *t);

@@ -9,7 +9,7 @@
 
 static void default_request(void *to)
 {
-    *(train_request *)to = (train_request){ .keep = 3 };
+    *(train_request *)to = (train_request){ .resume = false };
     ((train_request *)to)->session.seed = 1;
     ((train_request *)to)->session.epochs = 1;
     ((train_request *)to)->session.weight_decay = NAN;
@@ -33,8 +33,9 @@ static bool read_keep(const char *text, void *to)
 
 static bool read_schedule(const char *text, void *to)
 {
-    *(bool *)to = strcmp(text, "cosine") == 0;
-    return *(bool *)to || strcmp(text, "constant") == 0;
+    bool cosine = strcmp(text, "cosine") == 0;
+    *(session_schedule *)to = cosine ? SCHEDULE_COSINE : SCHEDULE_CONSTANT;
+    return cosine || strcmp(text, "constant") == 0;
 }
 
 static const cli_option options[] = {
@@ -56,7 +57,7 @@ static const cli_option options[] = {
     { "--lr", "X", "learning rate (0.001)", "a number above 0", session_read_rate,
       IN_SESSION(rate) },
     { "--schedule", "NAME", "of the rate: constant, or cosine: down to 0 at the end (constant)",
-      "constant or cosine", read_schedule, IN_SESSION(cosine), .values = "constant cosine" },
+      "constant or cosine", read_schedule, IN_SESSION(schedule), .values = "constant cosine" },
     { "--warmup", "N", "steps in which the rate climbs from 0 (none)", COUNT, session_read_count,
       IN_SESSION(warmup) },
     { "--weight-decay", "X", "decoupled from the gradient (0; adamw: 0.004)",
@@ -117,7 +118,8 @@ const command cli_train = {
                 "  lockstep train mine.c --data mine.npz",
     .files =
         "DIR/step-NNNNNNNNN.safetensors: checkpoints, which any reader of safetensors "
-        "opens.\n\nDIR/run.jsonl: the events of the run, from which `lockstep plot DIR` draws.",
+        "opens.\n\nDIR/earlier-N: what was there of an earlier run, when another "
+        "began.\n\nDIR/run.jsonl: the events of the run, from which `lockstep plot DIR` draws.",
     CLI_OPTIONS(options),
     .most = 1,
     .request_bytes = sizeof(train_request),

@@ -34,6 +34,16 @@ static int check_request(const cli *c, const train_request *r)
     if (r->resume && !r->checkpoint)
         return cli_error(c, EXIT_USAGE, LS_INVALID, "add --checkpoint DIR",
                          "--resume has no checkpoints to go on from");
+    if (!r->checkpoint && (r->every || r->keep))
+        return cli_error(c, EXIT_USAGE, LS_INVALID, "add --checkpoint DIR",
+                         "%s has no directory to save in",
+                         r->every ? "--checkpoint-every" : "--keep");
+    return EXIT_DONE;
+}
+
+/* When all that is read was found to be good, so that a mistyped name leaves nothing behind. */
+static int check_places(const cli *c, const train_request *r)
+{
     int status = check_directory(c, "--checkpoint", r->checkpoint);
     if (status == EXIT_DONE)
         status = check_directory(c, "--log", r->log);
@@ -73,32 +83,38 @@ static bool make_callbacks(run *t)
     return add_callback(t, &t->watch.callback); /* last: what ends a run is told to all before it */
 }
 
-/* The library's error, about a file of the user's. */
-static int wrong_file(const cli *c)
+/* From the newest good checkpoint; if there is none, the run begins. */
+static int resume(run *t)
 {
-    cli_failed(c);
-    return EXIT_USAGE;
+    const char *directory = t->request->checkpoint;
+    ls_status st = ls_checkpoint_newest(directory, t->resumed, sizeof t->resumed);
+    if (st == LS_NOT_FOUND) {
+        ls_error();
+        t->resumed[0] = '\0';
+        fprintf(stderr, "%s: '%s' has no checkpoint yet: beginning anew\n", t->cli->name,
+                directory);
+        return EXIT_DONE;
+    }
+    if (st || ls_trainer_resume(t->session.trainer, t->resumed, t->n_callbacks, t->callbacks))
+        return cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's */
+    if (session_reschedule(&t->request->session, &t->session))
+        return cli_failed(t->cli);
+    t->resumed_step = ls_iterations(ls_trainer_optimizer(t->session.trainer));
+    return EXIT_DONE;
 }
 
 static int take_state(run *t)
 {
     const train_request *r = t->request;
-    if (r->resume) {
-        ls_status st = ls_checkpoint_newest(r->checkpoint, t->resumed, sizeof t->resumed);
-        if (st == LS_NOT_FOUND) {
-            ls_error();
-            t->resumed[0] = '\0';
-            fprintf(stderr, "%s: '%s' has no checkpoint yet: beginning anew\n", t->cli->name,
-                    r->checkpoint);
-        } else if (st || ls_trainer_resume(t->session.trainer, t->resumed, t->n_callbacks,
-                                           t->callbacks)) {
-            return wrong_file(t->cli);
-        }
-        t->resumed_step = ls_iterations(ls_trainer_optimizer(t->session.trainer));
-    }
-    if (r->init && !t->resumed[0] && ls_trainer_take_weights(t->session.trainer, r->init))
-        return wrong_file(t->cli);
-    return EXIT_DONE;
+    int status = EXIT_DONE;
+    if (r->resume)
+        status = resume(t);
+    if (status == EXIT_DONE && !t->resumed[0] && r->init &&
+        ls_trainer_take_weights(t->session.trainer, r->init))
+        status = cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's, too */
+    if (status == EXIT_DONE && r->checkpoint && !r->resume)
+        status = set_earlier_aside(t->cli, r->checkpoint);
+    return status;
 }
 
 /* What a person wants to know before the first step. */
@@ -147,8 +163,9 @@ static bool take_end(const run *t, events_end *end)
 static void print_end(const run *t, const events_end *end)
 {
     const session *s = &t->session;
-    printf("%lld steps in %.1f s, %.0f samples/s", (long long)end->steps, end->seconds,
-           end->samples_per_second);
+    printf("%lld steps in %.1f s", (long long)end->steps, end->seconds);
+    if (!isnan(end->samples_per_second))
+        printf(", %.0f samples/s", end->samples_per_second);
     double accuracy = ls_trainer_value(s->trainer, "test_accuracy");
     if (s->text)
         printf(", %.3f bits per byte of held-out text",
@@ -196,6 +213,15 @@ static bool write_profile(const run *t)
 
 /* ---- the run --------------------------------------------------------------------------------------------- */
 
+/* The position in the checkpoint is none of this data. */
+static int other_data(const run *t)
+{
+    ls_error();
+    return cli_error(
+        t->cli, EXIT_USAGE, LS_INVALID, "go on with the --data that the run began with",
+        "'%s' was trained with other data than '%s'", t->resumed, t->session.data.name);
+}
+
 static int fit(run *t)
 {
     const train_request *r = t->request;
@@ -213,6 +239,8 @@ static int fit(run *t)
     t->watch.bar = NULL;
     bool profiled = write_profile(t);
     ls_log_set(NULL, NULL, LS_LOG_WARNING);
+    if (t->resumed[0] && st == LS_INVALID && t->watch.step == t->resumed_step)
+        return other_data(t);
     if (st || !profiled)
         return cli_failed(t->cli);
     return t->watch.signal ? leave(t) : finish(t);
@@ -224,7 +252,9 @@ static int train(run *t)
     train_watch_open(&t->watch, &t->session, &t->events, 60 * r->minutes, r->checkpoint);
     if (!make_callbacks(t))
         return cli_failed(t->cli);
-    int status = take_state(t);
+    int status = check_places(t->cli, r);
+    if (status == EXIT_DONE)
+        status = take_state(t);
     const char *directories[] = { r->log, r->checkpoint };
     if (status != EXIT_DONE ||
         !events_open(t->cli, 2, directories, t->resumed[0], &t->events, &status))

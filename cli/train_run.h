@@ -7,7 +7,7 @@
 typedef struct train_request {
     session_request session; /* the first, so that its options have the same offsets */
     const char *checkpoint, *init, *log, *profile;
-    int64_t every, keep;
+    int64_t every, keep; /* 0: not given */
     bool resume;
     double minutes;
 } train_request;

@@ -89,7 +89,8 @@ static void show(train_watch *w, const ls_progress *p, void (*how)(bar *, const 
 
 /* ---- what a crash would leave ----------------------------------------------------------------- */
 
-/* The callback that saves was called before this one: if it saved this step, the file is there. */
+/* If the step was saved, the file is there: of the step before, since the callback that saves comes
+ * after this one. */
 static void note_checkpoint(const train_watch *w, int64_t step)
 {
     char path[4096];
@@ -140,7 +141,7 @@ static ls_status after_step(const ls_progress *p, void *user)
     double time = now();
     w->step = p->step;
     crash_guard_step(p->step + 1);
-    note_checkpoint(w, p->step);
+    note_checkpoint(w, p->step - 1);
     w->loss = p->loss;
     w->step_samples += p->rows;
     throughput_step(&w->speed, time, p->rows);
@@ -168,7 +169,6 @@ static ls_status after_epoch(const ls_progress *p, void *user)
     w->step_samples = 0;
     if (!isnan(ls_trainer_value(p->trainer, "test_loss")))
         w->tested = p->step;
-    note_checkpoint(w, p->step);
     events_epoch(w->events, w->session, p->epoch, p->step);
     show(w, p, bar_epoch, false, true);
     return look_for_end(w);

@@ -9,10 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-PATIENCE = 30  # seconds
-BEFORE = 'before'  # lines that fill a screen before the bar is there
+from support.terminal import PATIENCE, Terminal
 
 LIVE = re.compile(r'(epoch +\d+/\d+  )?(test )? *\d+/(\d+|\?)( [━╸─]+)?(  loss \d\.\d{4})?'
                   r'( accuracy \d\.\d{4})?(  [\d.]+k?(/s| samples/s))?(  eta \d+:\d\d)?( all \d+:\d\d)?'
@@ -21,54 +19,6 @@ ENDED = re.compile(r'epoch +\d+/\d+(  [\d.]+s)?(  loss \d\.\d{4})?( accuracy \d\
                    r'(  test( loss 0\.3900)? accuracy 0\.8600)?(  [\d.]+k?(/s| samples/s))?'
                    r'(  input 1%  reduce 6%)?')
 LOGGED = re.compile(r'warning at step \d+')
-
-
-class Terminal:
-    """One window in a server of its own."""
-
-    count = 0
-
-    def __init__(self, folder, command, columns=80, rows=24, variables=(), full=0):
-        Terminal.count += 1  # a server that was killed may still be leaving
-        self.socket = f'bar-{os.getpid()}-{Terminal.count}'
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith('TMUX')}
-        self.env['TMUX_TMPDIR'] = folder
-        words = ['env', '-u', 'NO_COLOR', '-u', 'LC_ALL', '-u', 'LC_CTYPE', 'LANG=C.UTF-8', *variables]
-        self.tmux('-u', '-f', os.devnull, 'new-session', '-d', '-x', str(columns), '-y', str(rows),
-                  f'yes {BEFORE} | head -n {full}; ' + ' '.join(words) + f' {command}; exec cat')
-        self.tmux('set-option', '-g', 'window-size', 'manual')
-
-    def tmux(self, *words):
-        return subprocess.run(['tmux', '-L', self.socket, *words], env=self.env, check=True,
-                              stdout=subprocess.PIPE, text=True, timeout=PATIENCE).stdout
-
-    def resize(self, columns):
-        self.tmux('resize-window', '-x', str(columns))
-
-    def lines(self, *how):
-        """What is on the screen and above, without empty ones at the end; wrapped ones joined."""
-        text = self.tmux('capture-pane', '-p', '-J', '-S', '-', *how).rstrip()
-        lines = [line.rstrip() for line in text.split('\n')]
-        while len(lines) > 1 and lines[0] == BEFORE:
-            lines.pop(0)
-        return lines
-
-    def asked(self, what):
-        return self.tmux('display-message', '-p', '#{' + what + '}').strip()
-
-    def wait(self, what, fine):
-        """Until `fine` of the lines."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            lines = self.lines()
-            if fine(lines):
-                return lines
-            if time.monotonic() > until:
-                sys.exit(f'{what} never came; the screen:\n' + '\n'.join(lines))
-            time.sleep(0.02)
-
-    def close(self):
-        self.tmux('kill-server')
 
 
 def check(truth, what, lines=()):

@@ -200,7 +200,7 @@ def refused_there_and_here(directory):
     path = os.path.join(directory, "random.safetensors")
     r = random.Random(1)
     taken = refused = 0
-    for _ in range(4000):
+    for _ in range(600):
         content = header_of(r)
         with open(path, "wb") as f:
             f.write(content)
@@ -223,7 +223,7 @@ def refused_there_and_here(directory):
         else:
             taken += 1
             assert set(ours) == theirs
-    assert taken > 1000 and refused > 1000, (taken, refused)
+    assert taken > 100 and refused > 100, (taken, refused)
 
 
 def digests(rng):

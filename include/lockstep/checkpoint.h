@@ -52,6 +52,7 @@ typedef struct ls_checkpoint {
     const char *model;     /* restoring: must be the saved one (NULL: any) */
     uint64_t seed;         /* for the record */
     const char *command;   /* the same */
+    const char *data;      /* the same: what the run was trained with */
 } ls_checkpoint;
 
 /* To the file `path`; or to DIRECTORY/step-NNNNNNNNN.safetensors, of which the last `keep` up to this
@@ -76,7 +77,7 @@ typedef struct ls_checkpoint_record {
     size_t size;
     const char *version; /* of Lockstep */
     const char *profile; /* ls_math_profile */
-    const char *model, *command; /* NULL: none; '?' for what was no UTF-8 */
+    const char *model, *command, *data; /* NULL: none; '?' for what was no UTF-8 */
     int replicas, pipelines; /* V and P */
     uint64_t seed;
     int64_t steps; /* ls_steps */

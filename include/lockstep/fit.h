@@ -50,9 +50,10 @@ typedef struct ls_trainer_options {
     int n_metrics;           /* beside the loss... */
     ls_metric *const *metrics; /* ...made in the strategy's scope; the trainer's from now on. NULL:
                                 * accuracy, when labels are integers */
-    uint64_t seed;           /* for the record that checkpoints carry; what is drawn follows from
-                              * ls_random_seed */
+    uint64_t seed;           /* for the record that checkpoints carry, and to be compared on
+                              * resuming; what is drawn follows from ls_random_seed */
     const char *command;     /* the same: how the run was started */
+    const char *data;        /* the same: what it is trained with */
 } ls_trainer_options;
 LS_API void ls_trainer_init(ls_trainer_options *options);
 #ifndef __cplusplus
@@ -91,9 +92,10 @@ typedef struct ls_progress {
     int64_t epoch_step;  /* steps done in it */
     int64_t epoch_steps; /* of an epoch; LS_UNKNOWN in the first one of some datasets */
     int64_t test_step, test_steps; /* of the test under way, else 0; LS_UNKNOWN */
-    double loss;         /* of the step just done; at an epoch's end the mean of the epoch */
+    double loss;         /* of the rows of the step just done; at an epoch's end of those of the epoch */
     int64_t rows;        /* of the step just done */
     int64_t samples;     /* rows so far, resumed ones included */
+    bool tests;          /* there is data to test with */
 } ls_progress;
 
 /* What is called when; any may be NULL. LS_END from any but `end` stops training there, cleanly;
@@ -103,7 +105,8 @@ typedef struct ls_progress {
 typedef struct ls_callback {
     size_t size;
     void *user;
-    const char *name; /* differs from other callbacks'; must be given with save */
+    const char *name; /* must be given with save, and differ from those of others with save */
+    bool last;        /* called after all others, so that what it saves is what they know */
     ls_status (*begin)(const ls_progress *p, void *user);
     ls_status (*step)(const ls_progress *p, void *user);
     ls_status (*test_step)(const ls_progress *p, void *user);
@@ -119,7 +122,7 @@ LS_API void ls_callback_init(ls_callback *callback);
 LS_API void ls_callback_free(ls_callback *callback);
 
 /* Stops when the figure got no better (lower; of accuracies, higher) by `least` for `patience` epochs;
- * `best` then gives the model the weights of its best epoch. */
+ * with `best` the model then gets the weights of its best epoch. */
 typedef struct ls_early_stop_options {
     size_t size;
     const char *watch; /* "test_loss"; "loss" without a test */
@@ -185,7 +188,7 @@ LS_API ls_status ls_fit(ls_trainer *t, const ls_fit_options *options);
 LS_API ls_status ls_evaluate(ls_trainer *t, ls_dataset *data);
 
 /* What the model makes of every element of `data`: x alone, or a list that begins with it. fn gets
- * the outputs of one batch, in order, its rows those of the batch. */
+ * the outputs of one batch, in order, its rows those of the batch; LS_END from it ends it there. */
 typedef ls_status (*ls_predicted)(ls_tensor *outputs, ls_value *batch, void *user);
 LS_API ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, void *user);
 
@@ -200,8 +203,9 @@ LS_API ls_status ls_trainer_save(ls_trainer *t, const char *path, int n_callback
 LS_API ls_status ls_trainer_digest(ls_trainer *t, int n_callbacks, ls_callback *const *callbacks,
                                    char out[LS_DIGEST_MAX]);
 
-/* From a file, or the newest good one of a directory (a damaged one is a warning). Of another model
- * or another number of replicas: LS_INVALID that names both. The next ls_fit continues with the exact
+/* From a file, or the newest good one of a directory (a damaged one is a warning). Of another model,
+ * number of replicas, global batch, seed or optimizer: LS_INVALID that names both; with other
+ * kernel threads (ls_device_threads), a warning that bits may differ. The next ls_fit continues with the exact
  * next sample. Nothing has changed when it fails. */
 LS_API ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
                                    ls_callback *const *callbacks);

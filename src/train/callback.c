@@ -34,10 +34,11 @@ ls_status ls__watch_open(const char *who, const char *name, ls__watch *out)
     return LS_OK;
 }
 
-ls_status ls__watch_read(ls__watch *w, const ls_trainer *t, double *out)
+ls_status ls__watch_read(ls__watch *w, const ls_progress *p, double *out)
 {
+    const ls_trainer *t = p->trainer;
     if (!w->name[0])
-        strcpy(w->name, isnan(ls_trainer_value(t, "test_loss")) ? "loss" : "test_loss");
+        strcpy(w->name, p->tests ? "test_loss" : "loss");
     char names[256] = "";
     const char *known;
     for (int i = 0; (known = ls_trainer_names(t, i)); i++) {

@@ -22,7 +22,7 @@ typedef struct ls__watch {
 ls_status ls__watch_open(const char *who, const char *name, ls__watch *out);
 
 /* The figure's value now; LS_NOT_FOUND lists those there are. */
-ls_status ls__watch_read(ls__watch *w, const ls_trainer *t, double *out);
+ls_status ls__watch_read(ls__watch *w, const ls_progress *p, double *out);
 
 /* Whether `value` is better than the best so far by more than `least`. */
 bool ls__watch_better(const ls__watch *w, double value, double least);

@@ -3,6 +3,7 @@
  * into the file, too. A step is saved once, though it may be the last of an epoch and of the run.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +54,8 @@ static ls_status at_end(const ls_progress *p, void *user)
 
 static ls_status at_begin(const ls_progress *p, void *user)
 {
-    checkpoints *c = user;
-    c->saved = p->step > 0 ? p->step : -1;
+    (void)p;
+    ((checkpoints *)user)->saved = -1;
     return LS_OK;
 }
 
@@ -95,6 +96,7 @@ ls_callback *ls_checkpoints(const ls_checkpoints_options *options)
     c->every = options->every;
     c->keep = options->keep == 0 ? 3 : options->keep < 0 ? 0 : options->keep;
     c->saved = -1;
+    c->callback.last = true;
     c->callback.begin = at_begin;
     c->callback.step = after_step;
     c->callback.epoch = after_epoch;
@@ -108,14 +110,14 @@ ls_callback *ls_checkpoints(const ls_checkpoints_options *options)
 typedef struct best {
     ls_callback callback;
     ls__watch watch;
-    char *file;
+    char *file, *name;
 } best;
 
 static ls_status save_if_better(const ls_progress *p, void *user)
 {
     best *b = user;
     double value;
-    ls_status st = ls__watch_read(&b->watch, p->trainer, &value);
+    ls_status st = ls__watch_read(&b->watch, p, &value);
     if (st || !ls__watch_better(&b->watch, value, 0))
         return st;
     double before = b->watch.best;
@@ -146,6 +148,7 @@ static void free_best(void *user)
 {
     best *b = user;
     free(b->file);
+    free(b->name);
     free(b);
 }
 
@@ -163,11 +166,14 @@ ls_callback *ls_best_checkpoint(const char *file, const char *watch)
         return NULL;
     b->watch = watched;
     b->file = strdup(file);
-    if (!b->file) {
+    if (!b->file || asprintf(&b->name, "best checkpoint %s", watched.name) < 0) {
         ls__fail_memory("ls_best_checkpoint", strlen(file));
+        free(b->file);
         free(b);
         return NULL;
     }
+    b->callback.name = b->name;
+    b->callback.last = true;
     b->callback.epoch = save_if_better;
     b->callback.save = save_best;
     b->callback.load = load_best;

@@ -4,6 +4,7 @@
  */
 #include <lockstep/variable.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ typedef struct early_stop {
     ls__watch watch;
     int patience, waited;
     double least;
-    bool wants_best;
+    bool wants_best, stopped;
+    char name[96];
     ls_value *best; /* kept: ls_variables_save of the best epoch; NULL: none */
 } early_stop;
 
@@ -40,7 +42,7 @@ static ls_status after_epoch(const ls_progress *p, void *user)
 {
     early_stop *e = user;
     double value;
-    ls_status st = ls__watch_read(&e->watch, p->trainer, &value);
+    ls_status st = ls__watch_read(&e->watch, p, &value);
     if (st)
         return st;
     if (ls__watch_better(&e->watch, value, e->least)) {
@@ -48,64 +50,76 @@ static ls_status after_epoch(const ls_progress *p, void *user)
         e->waited = 0;
         return e->wants_best ? keep_weights(e, ls_trainer_model(p->trainer)) : LS_OK;
     }
-    return ++e->waited >= e->patience ? LS_END : LS_OK;
+    e->stopped = ++e->waited >= e->patience;
+    return e->stopped ? LS_END : LS_OK;
 }
 
+/* Only of a run that it stopped itself: any other may go on where it stands. */
 static ls_status give_best(const ls_progress *p, void *user)
 {
     early_stop *e = user;
     const ls_model *m = ls_trainer_model(p->trainer);
-    if (!e->best || e->waited == 0)
+    if (!e->best || !e->stopped)
         return LS_OK;
     return ls_variables_restore(ls_model_count(m), ls_model_variables(m), e->best);
 }
 
 /* ---- saving ------------------------------------------------------------------------------------------ */
 
+static const char prefix[] = "weights/";
+
 static ls_value *save(void *user)
 {
     const early_stop *e = user;
-    enum { MOST = 254 };
-    const char *keys[2 + MOST] = { "best", "waited" };
-    ls_value *values[2 + MOST] = { ls_leaf(ls_scalar(LS_F64, e->watch.best)),
-                                   ls_leaf(ls_scalar(LS_I64, e->waited)) };
-    int n = 2;
+    size_t room = 3 + (e->best ? (size_t)ls_length(e->best) : 0);
+    const char **keys = ls__frame_alloc(room * sizeof *keys);
+    ls_value **values = ls__frame_alloc(room * sizeof(ls_value *));
+    if (!keys || !values)
+        return NULL;
+    int n = 0;
+    keys[n] = "best", values[n++] = ls_leaf(ls_scalar(LS_F64, e->watch.best));
+    keys[n] = "waited", values[n++] = ls_leaf(ls_scalar(LS_I64, e->waited));
+    keys[n] = "stopped", values[n++] = ls_leaf(ls_scalar(LS_I64, e->stopped));
     for (int i = 0; e->best && i < ls_length(e->best); i++) {
-        if (n == MOST) {
-            ls__hint(ls__fail(LS_UNSUPPORTED, "early stop: the best weights are too many to save"),
-                     "leave .best out, and use ls_best_checkpoint");
-            return NULL;
-        }
-        char *key = ls__frame_alloc(strlen(ls_key(e->best, i)) + sizeof "weights/");
+        char *key = ls__frame_alloc(strlen(ls_key(e->best, i)) + sizeof prefix);
         if (!key)
             return NULL;
-        strcat(strcpy(key, "weights/"), ls_key(e->best, i));
-        keys[n] = key;
+        keys[n] = strcat(strcpy(key, prefix), ls_key(e->best, i));
         values[n++] = ls_child(e->best, i);
     }
     return ls_dict(n, keys, values);
 }
 
+/* The weights among what was saved, kept; NULL: there are none, or an error is pending. */
+static ls_value *saved_weights(ls_value *saved)
+{
+    const char **keys = ls__frame_alloc((size_t)ls_length(saved) * sizeof *keys);
+    ls_value **values = ls__frame_alloc((size_t)ls_length(saved) * sizeof(ls_value *));
+    int n = 0;
+    for (int i = 0; keys && values && i < ls_length(saved); i++)
+        if (strncmp(ls_key(saved, i), prefix, sizeof prefix - 1) == 0) {
+            keys[n] = ls_key(saved, i) + sizeof prefix - 1;
+            values[n++] = ls_child(saved, i);
+        }
+    return n > 0 ? ls_value_keep(ls_dict(n, keys, values)) : NULL;
+}
+
 static ls_status load(ls_value *saved, void *user)
 {
     early_stop *e = user;
-    const char *keys[256];
-    ls_value *values[256];
-    int n = 0;
-    for (int i = 0; i < ls_length(saved) && n < 256; i++)
-        if (strncmp(ls_key(saved, i), "weights/", 8) == 0) {
-            keys[n] = ls_key(saved, i) + 8;
-            values[n++] = ls_child(saved, i);
-        }
     double best = ls_to_double(ls_leaf_tensor(ls_get(saved, "best")));
     int waited = (int)ls_to_int(ls_leaf_tensor(ls_get(saved, "waited")));
-    ls_value *weights = n > 0 ? ls_value_keep(ls_dict(n, keys, values)) : NULL;
-    if (ls_error_pending())
+    bool stopped = ls_to_int(ls_leaf_tensor(ls_get(saved, "stopped")));
+    ls_value *weights = saved_weights(saved);
+    if (ls_error_pending()) {
+        ls_value_drop(weights);
         return ls_error_pending();
+    }
     ls_value_drop(e->best);
     e->best = weights;
     e->watch.best = best;
     e->waited = waited;
+    e->stopped = stopped;
     return LS_OK;
 }
 
@@ -138,6 +152,8 @@ ls_callback *ls_early_stop(const ls_early_stop_options *options)
     if (!e)
         return NULL;
     e->watch = watch;
+    snprintf(e->name, sizeof e->name, "early stop %s", watch.name);
+    e->callback.name = e->name;
     e->patience = o->patience ? o->patience : 1;
     e->least = o->least;
     e->wants_best = o->best;

@@ -5,8 +5,10 @@
 #include "fit_test_support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void early_stop_waits(void **state)
 {
@@ -14,8 +16,8 @@ static void early_stop_waits(void **state)
     /* The test loss of a run that learns nothing stays: it ends after the first epoch and `patience`. */
     for (int patience = 1; patience <= 3; patience++) {
         ls_random_seed(3);
-        ls_trainer *t = ls_trainer_new(LS_TRAINER(
-            .model = small_model(0), .optimizer = ls_sgd(LS_SGD(.rate = -1))));
+        ls_trainer *t = ls_trainer_new(
+            LS_TRAINER(.model = small_model(0), .optimizer = ls_sgd(LS_SGD(.rate = -1))));
         ls_callback *early = ls_early_stop(LS_EARLY_STOP(.patience = patience));
         LS_FRAME
             ls_fit(t, LS_FIT(.data = batches(), .test = test_batches(), .epochs = 9,
@@ -94,8 +96,9 @@ static void wrong_callbacks(void **state)
     ls_trainer *t = small_trainer(NULL, 0);
     ls_callback *early = ls_early_stop(LS_EARLY_STOP(.watch = "test_fun"));
     LS_FRAME
-        assert_int_equal(ls_fit(t, LS_FIT(.data = batches(), .n_callbacks = 1, .callbacks = &early)),
-                         LS_NOT_FOUND);
+        assert_int_equal(
+            ls_fit(t, LS_FIT(.data = batches(), .n_callbacks = 1, .callbacks = &early)),
+            LS_NOT_FOUND);
     assert_error(LS_NOT_FOUND, "loss, accuracy, test_loss, test_accuracy");
     ls_callback_free(early);
     ls_trainer_free(t);
@@ -103,7 +106,7 @@ static void wrong_callbacks(void **state)
 
 /* ---- found in review ------------------------------------------------------------------------------- */
 
-#define FOLDER_OF_TESTS "/tmp/lockstep-callback-test"
+#define FOLDER_OF_TESTS "run" /* main makes a folder, and is in it */
 
 static void weights_of(ls_trainer *t, char out[LS_DIGEST_MAX])
 {
@@ -181,10 +184,9 @@ static ls_trainer *learns_nothing(void)
 static void early_stop_behind_checkpoints(void **state)
 {
     (void)state;
-    ls_callback *both[] = {
-        ls_checkpoints(LS_CHECKPOINTS(.directory = FOLDER_OF_TESTS, .keep = -1)),
-        ls_early_stop(LS_EARLY_STOP(.patience = 2))
-    };
+    ls_callback *both[] = { ls_checkpoints(
+                                LS_CHECKPOINTS(.directory = FOLDER_OF_TESTS, .keep = -1)),
+                            ls_early_stop(LS_EARLY_STOP(.patience = 2)) };
     int64_t steps[2];
     for (int resumed = 0; resumed < 2; resumed++) {
         ls_trainer *t = learns_nothing();
@@ -209,10 +211,9 @@ static void two_callbacks_of_one_kind(void **state)
 {
     (void)state;
     ls_trainer *t = small_trainer(NULL, 0);
-    ls_callback *both[] = {
-        ls_best_checkpoint(FOLDER_OF_TESTS "/loss.safetensors", "test_loss"),
-        ls_best_checkpoint(FOLDER_OF_TESTS "/accuracy.safetensors", "test_accuracy")
-    };
+    ls_callback *both[] = { ls_best_checkpoint(FOLDER_OF_TESTS "/loss.safetensors", "test_loss"),
+                            ls_best_checkpoint(FOLDER_OF_TESTS "/accuracy.safetensors",
+                                               "test_accuracy") };
     LS_FRAME
         ls_fit(t, LS_FIT(.data = batches(), .test = test_batches(), .n_callbacks = 2,
                          .callbacks = both));
@@ -233,8 +234,8 @@ static void early_stop_watches_no_test_of_before(void **state)
         LS_FRAME {
             if (tested)
                 ls_evaluate(t, test_batches());
-            ls_fit(t, LS_FIT(.data = batches(), .epochs = 9, .n_callbacks = 1,
-                             .callbacks = &early));
+            ls_fit(t,
+                   LS_FIT(.data = batches(), .epochs = 9, .n_callbacks = 1, .callbacks = &early));
         }
         steps[tested] = ls_iterations(ls_trainer_optimizer(t));
         ls_callback_free(early);
@@ -297,6 +298,10 @@ int main(void)
         cmocka_unit_test(early_stop_keeps_the_best_of_many_variables),
         cmocka_unit_test(checkpoints_of_a_trainer_that_was_fitted_before),
     };
+    char folder[] = "/tmp/lockstep-callback-XXXXXX", command[64];
+    if (!mkdtemp(folder) || chdir(folder))
+        return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return system("rm -rf " FOLDER_OF_TESTS) ? 1 : failed;
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") || system(command) ? 1 : failed;
 }

@@ -43,7 +43,7 @@ ls_value *ls__checkpoint_variables(const ls_value *state);
 
 /* ---- checkpoint_record.c ----- */
 
-enum { LS__CHECKPOINT_NOTES = 10 };
+enum { LS__CHECKPOINT_NOTES = 11 };
 
 /* The notes of what is saved now, in memory of the innermost frame; how many. 0: an error. */
 int ls__checkpoint_notes(const ls_checkpoint *c, ls_note notes[LS__CHECKPOINT_NOTES]);

@@ -63,10 +63,12 @@ int ls__checkpoint_notes(const ls_checkpoint *c, ls_note notes[LS__CHECKPOINT_NO
         { "lockstep.same_bits", ls_same_bits(s) ? "true" : "false" },
         { "lockstep.model", c->model ? ls__as_utf8(c->model) : NULL },
         { "lockstep.command", c->command ? ls__as_utf8(c->command) : NULL },
+        { "lockstep.data", c->data ? ls__as_utf8(c->data) : NULL },
     };
     int n = 0;
     for (int i = 0; i < LS__CHECKPOINT_NOTES; i++) {
-        const bool missing = (i == 8 && !c->model) || (i == 9 && !c->command);
+        const bool missing =
+            (i == 8 && !c->model) || (i == 9 && !c->command) || (i == 10 && !c->data);
         if (!missing && !all[i].text)
             return 0;
         if (!missing)
@@ -134,6 +136,8 @@ static ls_status read_record(const ls__safetensors *f, ls_checkpoint_record *out
         st = read_text(f, "lockstep.model", &out->model);
     if (!st && ls__safetensors_note_of(f, "lockstep.command"))
         st = read_text(f, "lockstep.command", &out->command);
+    if (!st && ls__safetensors_note_of(f, "lockstep.data"))
+        st = read_text(f, "lockstep.data", &out->data);
     if (!st)
         st = read_number(f, "lockstep.replicas", 1, INT32_MAX, &replicas);
     if (!st)

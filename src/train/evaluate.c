@@ -88,28 +88,62 @@ static ls_status test(const char *who, ls_trainer *t, ls_dataset *data,
     return st ? st : ls_error_pending();
 }
 
+/* Puts back what was before: what `t->aside` and `t->aside_steps` say. */
+static ls_status put_back(ls_trainer *t, int n, ls_variable *const *own)
+{
+    ls_status st = ls_variables_restore(n, own, t->aside);
+    if (!st && t->strategy != ls_default_strategy())
+        st = ls_set_steps(t->strategy, t->aside_steps);
+    return st;
+}
+
 ls_status ls__aside(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user)
 {
+    if (t->aside) /* a test within a test: nothing of training is there to be kept */
+        return fn(t, user);
     ls_status st = LS_OK;
-    int64_t steps = ls_steps(t->strategy);
     LS_FRAME {
         ls_variable *own[MOST_SAVED];
         int n = own_variables(t, own);
         ls_value *before = ls_variables_save(n, own);
+        t->aside = before ? ls_value_keep(before) : NULL;
+        t->aside_steps = ls_steps(t->strategy);
         LS_SCOPE (t->strategy)
-            st = before ? even_out(t, n, own) : ls_error_pending();
+            st = t->aside ? even_out(t, n, own) : ls_error_pending();
         if (!st)
             st = fn(t, user);
         ls__error_record failed;
         ls__error_take(&failed);
-        ls_status back = before ? ls_variables_restore(n, own, before) : LS_OK;
-        if (!back && t->strategy != ls_default_strategy())
-            back = ls_set_steps(t->strategy, steps);
-        if (failed.status)
+        ls_status back = t->aside ? put_back(t, n, own) : LS_OK;
+        if (failed.status) {
+            ls_error(); /* what came first is told */
             ls__error_put(&failed);
+        }
         st = st ? st : back;
+        ls_value_drop(t->aside);
+        t->aside = NULL;
     }
     return st;
+}
+
+ls_status ls__as_trained(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user)
+{
+    if (!t->aside)
+        return fn(t, user);
+    ls_status st = LS_OK;
+    LS_FRAME {
+        ls_variable *own[MOST_SAVED];
+        int n = own_variables(t, own);
+        ls_value *now = ls_variables_save(n, own);
+        int64_t steps = ls_steps(t->strategy);
+        st = now ? put_back(t, n, own) : ls_error_pending();
+        if (!st)
+            st = fn(t, user);
+        if (now && ls_variables_restore(n, own, now) == LS_OK &&
+            t->strategy != ls_default_strategy())
+            ls_set_steps(t->strategy, steps);
+    }
+    return st ? st : ls_error_pending();
 }
 
 /* What a test is given. */

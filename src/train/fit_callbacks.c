@@ -2,6 +2,8 @@
  * Calling callbacks. Each is called in an error scope of its own (rule H): what it leaves pending
  * fails the fit, with the callback's name in front; LS_END is no failure.
  */
+#include <string.h>
+
 #include "base/status.h"
 #include "train/trainer.h"
 
@@ -38,6 +40,11 @@ ls_status ls__check_callbacks(const char *who, int count, ls_callback *const *ca
                             "make it with LS_CALLBACK(...), or start from ls_callback_init");
         if (c->save && !c->name)
             return ls__fail(LS_INVALID, "%s: callback %d saves something, and has no name", who, i);
+        for (int k = 0; c->save && k < i; k++)
+            if (callbacks[k]->save && strcmp(callbacks[k]->name, c->name) == 0)
+                return ls__fail(LS_INVALID,
+                                "%s: callbacks %d and %d, which save, are both named '%s'", who, k,
+                                i, c->name);
     }
     return LS_OK;
 }
@@ -80,9 +87,10 @@ static ls_status call(const ls_callback *c, called fn, const ls_progress *p)
 ls_status ls__call_callbacks(const ls__audience *who, ls__moment moment, const ls_progress *p)
 {
     ls_status first = LS_OK;
-    for (int i = 0; i < who->count; i++) {
-        called fn = function_of(who->callbacks[i], moment);
-        ls_status st = fn ? call(who->callbacks[i], fn, p) : LS_OK;
+    for (int i = 0; i < 2 * who->count; i++) { /* twice around: the last ones in the second turn */
+        const ls_callback *c = who->callbacks[i % who->count];
+        called fn = c->last == (i >= who->count) ? function_of(c, moment) : NULL;
+        ls_status st = fn ? call(c, fn, p) : LS_OK;
         first = first ? first : st;
         if (st && moment != LS__AT_END)
             break;

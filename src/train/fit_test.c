@@ -71,8 +71,8 @@ static void callbacks_are_called_in_order(void **state)
     ls_strategy *s = replicas(2, 1);
     ls_trainer *t = small_trainer(s, 0);
     LS_FRAME
-        ls_fit(t, LS_FIT(.data = ls_batch(points(5), 2), .test = ls_batch(points(3), 2), .epochs = 2,
-                         .n_callbacks = 1, .callbacks = (ls_callback *[]){ &c }));
+        ls_fit(t, LS_FIT(.data = ls_batch(points(5), 2), .test = ls_batch(points(3), 2),
+                         .epochs = 2, .n_callbacks = 1, .callbacks = (ls_callback *[]){ &c }));
     assert_clean();
     assert_string_equal(d.text, "begin 0/6 1.1/3:2 1.2/3:2 1.3/3:1 t1/2 t2/2 epoch 1/2 "
                                 "2.1/3:2 2.2/3:2 2.3/3:1 t1/2 t2/2 epoch 2/2 end 6 samples 10");
@@ -108,9 +108,8 @@ static void ended_within_a_test_it_goes_on_with_the_test(void **state)
     diary d = { .stop_in_test = 1 };
     ls_callback c = diary_callback(&d);
     ls_trainer *t = small_trainer(NULL, 0);
-    const ls_fit_options *o =
-        LS_FIT(.data = ls_batch(points(4), 2), .test = ls_batch(points(4), 2), .n_callbacks = 1,
-               .callbacks = (ls_callback *[]){ &c });
+    const ls_fit_options *o = LS_FIT(.data = ls_batch(points(4), 2), .test = ls_batch(points(4), 2),
+                                     .n_callbacks = 1, .callbacks = (ls_callback *[]){ &c });
     LS_FRAME {
         assert_int_equal(ls_fit(t, o), LS_OK);
         assert_string_equal(d.text, "begin 0/2 1.1/2:2 1.2/2:2 t1/2 end 2 samples 4");
@@ -366,8 +365,8 @@ static void a_variable_that_is_not_finite(void **state)
 {
     (void)state;
     ls_random_seed(3);
-    ls_trainer *t = ls_trainer_new(LS_TRAINER(.model = small_model(0),
-                                              .optimizer = ls_sgd(LS_SGD(.rate = 1e38))));
+    ls_trainer *t = ls_trainer_new(
+        LS_TRAINER(.model = small_model(0), .optimizer = ls_sgd(LS_SGD(.rate = 1e38))));
     LS_FRAME {
         ls_variable *first = ls_model_variables(ls_trainer_model(t))[0];
         ls_assign(first, ls_scale(ls_read(first), INFINITY));

@@ -33,9 +33,13 @@ static ls_status predict_one(ls_trainer *t, ls_iterator *it, ls_predicted fn, vo
     ls__error_scope scope;
     ls__error_scope_open(&scope);
     st = fn(outputs, all, user);
+    bool enough = st == LS_END && !ls_error_pending();
+    if (enough)
+        st = LS_OK;
     if (st && !ls_error_pending())
         ls__fail(st, "it returned %s", ls_status_name(st));
-    return ls__error_scope_close(&scope, st, "ls_predict: the callback");
+    st = ls__error_scope_close(&scope, st, "ls_predict: the callback");
+    return st ? st : enough ? LS_END : LS_OK;
 }
 
 typedef struct asked {

@@ -73,8 +73,8 @@ static void first_part(int v, int at)
     ls_strategy *s = replicas(v, 1);
     ls_trainer *t = small_trainer(s, 0.3);
     stopper how = { .at = at };
-    ls_callback stop = *LS_CALLBACK(.user = &how, .name = "stop", .step = stop_at_step,
-                                    .test_step = stop_at_test);
+    ls_callback stop =
+        *LS_CALLBACK(.user = &how, .name = "stop", .step = stop_at_step, .test_step = stop_at_test);
     ls_callback *early = ls_early_stop(LS_EARLY_STOP(.patience = 3, .best = true));
     ls_callback *all[] = { early, &stop };
     LS_FRAME
@@ -195,8 +195,7 @@ static void checkpoints_are_kept(void **state)
     char where[80], newest[256];
     snprintf(where, sizeof where, "%s/run/deep", folder);
     ls_trainer *t = small_trainer(NULL, 0);
-    ls_callback *saved =
-        ls_checkpoints(LS_CHECKPOINTS(.directory = where, .every = 2, .keep = 2));
+    ls_callback *saved = ls_checkpoints(LS_CHECKPOINTS(.directory = where, .every = 2, .keep = 2));
     LS_FRAME
         ls_fit(t, options(&saved, 1));
     assert_clean();
@@ -408,10 +407,10 @@ static void a_callback_that_cannot_load(void **state)
 {
     (void)state;
     int number = 7;
-    ls_callback first = *LS_CALLBACK(.name = "first", .user = &number, .save = save_number,
-                                     .load = load_number);
-    ls_callback second = *LS_CALLBACK(.name = "second", .user = &number, .save = save_number,
-                                      .load = load_nothing);
+    ls_callback first =
+        *LS_CALLBACK(.name = "first", .user = &number, .save = save_number, .load = load_number);
+    ls_callback second =
+        *LS_CALLBACK(.name = "second", .user = &number, .save = save_number, .load = load_nothing);
     ls_callback *both[] = { &first, &second };
     ls_trainer *t = small_trainer(NULL, 0);
     ls_trainer_save(t, file, 2, both);

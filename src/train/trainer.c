@@ -98,10 +98,21 @@ static ls_status take_metrics(ls_trainer *t, const ls_trainer_options *o)
 
 /* ---- making --------------------------------------------------------------------------------------- */
 
+/* Checkpoints have names of their own. */
+static ls_status check_names(const ls_model *m)
+{
+    for (int i = 0; i < ls_model_count(m); i++)
+        if (strncmp(ls_variable_name(ls_model_variables(m)[i]), "lockstep/", 9) == 0)
+            return ls__fail(LS_INVALID,
+                            "ls_trainer_new: variable '%s': no name begins with 'lockstep/'",
+                            ls_variable_name(ls_model_variables(m)[i]));
+    return LS_OK;
+}
+
 static ls_status make(ls_trainer *t, const ls_trainer_options *o)
 {
     LS_SCOPE (t->strategy) {
-        if (ls_model_build(t->model) || take_metrics(t, o))
+        if (ls_model_build(t->model) || check_names(t->model) || take_metrics(t, o))
             return ls_error_pending();
         if (!t->optimizer)
             t->optimizer = ls_adam(NULL);
@@ -111,6 +122,8 @@ static ls_status make(ls_trainer *t, const ls_trainer_options *o)
     t->ask = ls_trace_with(LS_TRACE(.name = "predict"), ls__ask_step, t);
     if (o->command && !(t->command = strdup(o->command)))
         return ls__fail_memory("a command", strlen(o->command));
+    if (o->data && !(t->data = strdup(o->data)))
+        return ls__fail_memory("a name of data", strlen(o->data));
     return ls_error_pending();
 }
 
@@ -174,6 +187,7 @@ void ls_trainer_free(ls_trainer *t)
     free(t->test_names);
     free(t->values);
     free(t->command);
+    free(t->data);
     free(t);
 }
 

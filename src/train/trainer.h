@@ -34,17 +34,20 @@ struct ls_trainer {
     ls_optimizer *optimizer;
     int64_t global_batch;
     uint64_t seed;
-    char *command; /* NULL: none */
-    int n_metrics; /* the loss is the first */
+    char *command, *data; /* NULL: none */
+    int n_metrics;        /* the loss is the first */
     ls_metric **metrics;
     char **test_names; /* "test_loss", ... */
     double *values;    /* n_metrics of the last epoch, n_metrics of the last test */
     ls_function *train, *test, *ask;
     ls__at at;
     ls_iterator *input; /* while it is fitted */
-    ls_tensor
-        *position; /* kept; NULL: none. Of the input where the last fit, or checkpoint, ended */
+    /* Where the input stood when the last fit, or checkpoint, ended: kept; NULL: nowhere. */
+    ls_tensor *position;
     bool must_fit; /* the position comes from a checkpoint: data that does not know it is wrong */
+    /* While something runs beside training, what training is to find again: kept, and ls_steps. */
+    ls_value *aside;
+    int64_t aside_steps;
     const struct ls__audience *audience; /* while it is fitted */
     bool fitting, counting; /* `counting`: an epoch is under way, so metrics have its figures */
 };
@@ -93,6 +96,9 @@ ls_status ls__call_callbacks(const ls__audience *who, ls__moment moment, const l
 /* Runs fn beside training: what it changes of metrics, of replicas' own variables and of the count of
  * steps is as before when it returns. */
 ls_status ls__aside(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user);
+
+/* The other way around: while something runs beside training, runs fn with all as training has it. */
+ls_status ls__as_trained(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user);
 
 /* A test with callbacks. The figures go to t->values; metrics are as before. */
 ls_status ls__test(const char *who, ls_trainer *t, ls_dataset *data, const ls__audience *audience,

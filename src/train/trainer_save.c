@@ -2,7 +2,8 @@
  * Checkpoints of a trainer: the variables of its model and metrics, the optimizer, and beside them
  * (`extra`) where the run stands, the input's position, the last figures, and what callbacks save:
  *
- *     at             i64[7]  ls__at, and whether an epoch is being counted
+ *     at             i64[10] ls__at, whether an epoch is being counted, and what must be the same in
+ *                            a run that goes on: global batch, seed, kernel threads
  *     values         f64[n]  of ls_trainer_names
  *     input          u8[n]   ls_position
  *     callback/NAME/KEY      of each callback's `save`
@@ -12,26 +13,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
+#include "kernels/threads.h"
 #include "tensor/tensor.h"
 #include "train/trainer.h"
 
-enum { AT_NUMBERS = 7, MOST_EXTRA = 256, LONGEST_KEY = 256 };
+enum { AT_NUMBERS = 10, LONGEST_KEY = 256 };
 
 /* ---- what is saved -------------------------------------------------------------------------------- */
 
+/* A dict that grows, in memory of the innermost frame. */
 typedef struct entries {
-    int count;
-    const char *keys[MOST_EXTRA];
-    ls_value *values[MOST_EXTRA];
+    int count, room;
+    const char **keys;
+    ls_value **values;
 } entries;
+
+static ls_status make_room(entries *e)
+{
+    int room = e->room ? 2 * e->room : 64;
+    const char **keys = ls__frame_alloc((size_t)room * sizeof *keys);
+    ls_value **values = ls__frame_alloc((size_t)room * sizeof(ls_value *));
+    if (!keys || !values)
+        return ls_error_pending();
+    if (e->count > 0) {
+        memcpy(keys, e->keys, (size_t)e->count * sizeof *keys);
+        memcpy(values, e->values, (size_t)e->count * sizeof(ls_value *));
+    }
+    *e = (entries){ e->count, room, keys, values };
+    return LS_OK;
+}
 
 static ls_status add(entries *e, const char *key, ls_tensor *value)
 {
-    if (!value)
+    if (!value || (e->count == e->room && make_room(e)))
         return ls_error_pending();
-    if (e->count == MOST_EXTRA)
-        return ls__fail(LS_INVALID, "callbacks save more than %d tensors", MOST_EXTRA);
     e->keys[e->count] = key;
     e->values[e->count++] = ls_leaf(value);
     return LS_OK;
@@ -71,24 +88,22 @@ static ls_tensor *at_numbers(const ls_trainer *t)
     const ls__at *at = &t->at;
     return ls_from(LS_I64, LS_DIMS(AT_NUMBERS),
                    (int64_t[]){ at->step, at->epoch, at->epoch_step, at->epoch_steps, at->samples,
-                                at->ended, t->counting });
+                                at->ended, t->counting, t->global_batch, (int64_t)t->seed,
+                                ls__kernel_threads_get() });
 }
 
 static ls_value *extra_of(ls_trainer *t, const ls__audience *audience)
 {
-    entries *e = ls__frame_alloc(sizeof *e);
-    if (!e)
-        return NULL;
-    e->count = 0;
-    ls_status st = add(e, "at", at_numbers(t));
+    entries e = { 0 };
+    ls_status st = add(&e, "at", at_numbers(t));
     if (!st)
-        st = add(e, "values", ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values));
+        st = add(&e, "values", ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values));
     ls_tensor *position = t->input ? ls_position(t->input) : t->position;
     if (!st && (position || ls_error_pending()))
-        st = add(e, "input", position);
+        st = add(&e, "input", position);
     for (int i = 0; i < audience->count && !st; i++)
-        st = add_callback(e, audience->callbacks[i]);
-    return st ? NULL : ls_dict(e->count, e->keys, e->values);
+        st = add_callback(&e, audience->callbacks[i]);
+    return st ? NULL : ls_dict(e.count, e.keys, e.values);
 }
 
 static ls_variable *const *variables_of(const ls_trainer *t, int *count)
@@ -112,7 +127,8 @@ static ls_status describe(ls_trainer *t, ls_checkpoint *c)
                           .optimizers = &t->optimizer,
                           .model = ls_model_name(t->model),
                           .seed = t->seed,
-                          .command = t->command };
+                          .command = t->command,
+                          .data = t->data };
     c->variables = variables_of(t, &c->n_variables);
     return c->variables ? LS_OK : ls_error_pending();
 }
@@ -128,17 +144,33 @@ ls_status ls__trainer_checkpoint(ls_trainer *t, const ls__audience *audience, ls
 
 /* ---- saving ------------------------------------------------------------------------------------------ */
 
-ls_status ls__trainer_save(ls_trainer *t, const char *path, int keep, const ls__audience *audience)
+/* What is asked of the state: a file, or a digest. */
+typedef struct wanted {
+    const char *path;
+    int keep;
+    char *digest; /* not NULL: this, and no file */
+    const ls__audience *audience;
+} wanted;
+
+static ls_status give(ls_trainer *t, void *user)
 {
+    const wanted *w = user;
     ls_status st;
     LS_FRAME {
         ls_checkpoint c;
-        st = ls__trainer_checkpoint(t, audience, &c);
-        if (!st)
-            st = keep < 0 ? ls_checkpoint_save(path, &c)
-                          : ls_checkpoint_save_step(path, &c, t->at.step, keep);
+        st = ls__trainer_checkpoint(t, w->audience, &c);
+        if (!st && w->digest)
+            st = ls_state_digest(&c, w->digest);
+        else if (!st)
+            st = w->keep < 0 ? ls_checkpoint_save(w->path, &c)
+                             : ls_checkpoint_save_step(w->path, &c, t->at.step, w->keep);
     }
     return st;
+}
+
+ls_status ls__trainer_save(ls_trainer *t, const char *path, int keep, const ls__audience *audience)
+{
+    return ls__as_trained(t, give, &(wanted){ path, keep, NULL, audience });
 }
 
 static ls_status check(const char *who, const ls_trainer *t, const char *path, int n,
@@ -161,14 +193,8 @@ ls_status ls_trainer_digest(ls_trainer *t, int n_callbacks, ls_callback *const *
                             char out[LS_DIGEST_MAX])
 {
     ls_status st = check("ls_trainer_digest", t, "", n_callbacks, callbacks);
-    if (!st)
-        LS_FRAME {
-            ls_checkpoint c;
-            st = ls__trainer_checkpoint(t, &(ls__audience){ n_callbacks, callbacks }, &c);
-            if (!st)
-                st = ls_state_digest(&c, out);
-        }
-    return st;
+    const ls__audience audience = { n_callbacks, callbacks };
+    return st ? st : ls__as_trained(t, give, &(wanted){ NULL, 0, out, &audience });
 }
 
 /* ---- resuming ------------------------------------------------------------------------------------------ */
@@ -190,15 +216,37 @@ static ls_status load_callback(ls_value *extra, const ls_callback *c)
     size_t n = (size_t)snprintf(prefix, sizeof prefix, "callback/%s/", c->name ? c->name : "");
     if (!c->load || !c->name || n >= sizeof prefix)
         return LS_OK;
-    entries *e = ls__frame_alloc(sizeof *e);
-    if (!e)
-        return ls_error_pending();
-    e->count = 0;
+    entries e = { 0 };
     for (int i = 0; i < ls_length(extra); i++)
         if (strncmp(ls_key(extra, i), prefix, n) == 0 &&
-            add(e, ls_key(extra, i) + n, ls_item(extra, i)))
+            add(&e, ls_key(extra, i) + n, ls_item(extra, i)))
             return ls_error_pending();
-    return e->count ? c->load(ls_dict(e->count, e->keys, e->values), c->user) : LS_OK;
+    return e.count ? c->load(ls_dict(e.count, e.keys, e.values), c->user) : LS_OK;
+}
+
+/* All of them, or none: what those before the one that failed had is given back to them. */
+static ls_status load_callbacks(ls_value *extra, const ls__audience *a)
+{
+    ls_value **before = ls__frame_alloc((size_t)(a->count + 1) * sizeof(ls_value *));
+    ls_status st = before ? LS_OK : ls_error_pending();
+    int loaded = 0;
+    for (; loaded < a->count && !st; loaded++) {
+        const ls_callback *c = a->callbacks[loaded];
+        before[loaded] = c->save && c->load ? c->save(c->user) : NULL;
+        st = ls_error_pending() ? ls_error_pending() : load_callback(extra, c);
+    }
+    if (!st)
+        return LS_OK;
+    if (!ls_error_pending())
+        ls__fail(st, "callback '%s' does not load what was saved", a->callbacks[loaded - 1]->name);
+    ls__error_record failed;
+    ls__error_take(&failed);
+    for (int i = 0; i < loaded; i++)
+        if (before[i])
+            (void)a->callbacks[i]->load(before[i], a->callbacks[i]->user);
+    ls_error();
+    ls__error_put(&failed);
+    return st;
 }
 
 static void take_at(ls_trainer *t, const int64_t *n)
@@ -214,6 +262,30 @@ typedef struct resuming {
     ls__audience audience;
 } resuming;
 
+static ls_status another(const char *path, const char *what, int64_t saved, int64_t here)
+{
+    return ls__hint(ls__fail(LS_INVALID, "'%s' was saved with a %s of %lld, this run has %lld",
+                             path, what, (long long)saved, (long long)here),
+                    "it is part of the result: go on with %lld", (long long)saved);
+}
+
+/* What a run must have in common with the one it goes on with. */
+static ls_status check_same(const resuming *r, const int64_t *n)
+{
+    const ls_trainer *t = r->trainer;
+    if (n[7] != t->global_batch)
+        return another(r->path, "global batch", n[7], t->global_batch);
+    if (n[8] != (int64_t)t->seed)
+        return another(r->path, "seed", n[8], (int64_t)t->seed);
+    if (n[9] != ls__kernel_threads_get())
+        ls__log(
+            LS_LOG_WARNING,
+            "'%s' was saved with %lld threads a replica, this run has %d: what follows may have "
+            "other bits",
+            r->path, (long long)n[9], ls__kernel_threads_get());
+    return LS_OK;
+}
+
 /* Called when variables and optimizer are known to fit, and are as before. Whatever can fail here comes
  * before what changes the trainer. */
 static ls_status accept(ls_value *extra, void *user)
@@ -227,17 +299,20 @@ static ls_status accept(ls_value *extra, void *user)
         return ls__hint(
             ls__fail(LS_INVALID, "'%s' is no checkpoint of a trainer with these metrics", r->path),
             "ls_checkpoint_restore takes any; ls_trainer_take_weights takes weights alone");
+    int64_t numbers[AT_NUMBERS];
+    ls_copy_out(at, numbers, sizeof numbers);
+    ls_status st = check_same(r, numbers);
+    if (st)
+        return st;
     ls_tensor *kept = input ? ls_keep(input) : NULL;
-    ls_status st = input && !kept ? ls_error_pending() : LS_OK;
-    for (int i = 0; i < r->audience.count && !st; i++)
-        st = load_callback(extra, r->audience.callbacks[i]);
+    st = input && !kept ? ls_error_pending() : LS_OK;
+    if (!st)
+        st = load_callbacks(extra, &r->audience);
     if (st) {
         if (kept)
             ls_drop(kept);
         return st;
     }
-    int64_t numbers[AT_NUMBERS];
-    ls_copy_out(at, numbers, sizeof numbers);
     ls_copy_out(values, t->values, (size_t)(2 * t->n_metrics) * sizeof *t->values);
     take_at(t, numbers);
     if (t->position)
@@ -273,12 +348,16 @@ ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
 ls_status ls_trainer_take_weights(ls_trainer *t, const char *path)
 {
     ls_status st = check("ls_trainer_take_weights", t, path, 0, NULL);
-    if (!st)
-        LS_FRAME {
-            ls_value *saved = ls_safetensors_read(path);
-            st = saved ? ls_variables_restore(ls_model_count(t->model),
-                                              ls_model_variables(t->model), saved)
-                       : ls_error_pending();
-        }
+    if (st)
+        return st;
+    LS_FRAME {
+        ls__error_scope scope;
+        ls__error_scope_open(&scope);
+        ls_value *saved = ls_safetensors_read(path);
+        st = saved ? ls_variables_restore(ls_model_count(t->model), ls_model_variables(t->model),
+                                          saved)
+                   : ls_error_pending();
+        st = ls__error_scope_close(&scope, st, "ls_trainer_take_weights: '%s'", path);
+    }
     return st;
 }

@@ -1,7 +1,7 @@
 """Saving and going on: a run that was stopped ends as if it had never been."""
 import shutil
 
-from support import *
+from command import *
 
 
 def saved(folder, *words, **how):
@@ -134,11 +134,24 @@ def done_already():
 
 
 def begun_anew():
-    """A new run in the directory of a longer one: what is taken from there later is the new run's."""
+    """A new run in the directory of a longer one: that is moved aside whole, and what is taken from the
+    directory later is the new run's."""
     saved('twice', '--epochs', 3)
+    before = {os.path.basename(n): tensors(n) for n in checkpoints('twice')}
     second = saved('twice', '--epochs', 2, '--seed', 2)
+    check('moved 3 checkpoints of an earlier run to twice/earlier-1\n' in second.err, 'it does not say so', second)
+    check({os.path.basename(n): tensors(n) for n in checkpoints('twice/earlier-1')} == before, 'not moved whole')
     third = saved('twice', '--epochs', 2, '--seed', 2, '--resume')
     check(third.shas == second.shas, 'it goes on with the run before', third, second)
+
+
+def another_rate():
+    """--lr with --resume is taken, or refused; it is not passed over in silence."""
+    saved('rate')
+    same = saved('rate', '--epochs', 2, '--resume')
+    os.remove(checkpoints('rate')[-1])
+    done = saved('rate', '--epochs', 2, '--resume', '--lr', '0.1')
+    check(done.shas != same.shas or 'rate' in done.err or '--lr' in done.err, 'nobody heard of --lr 0.1', done, same)
 
 
 def from_weights():
@@ -209,5 +222,5 @@ def refused_settings():
 
 
 main([at_epoch_ends, in_the_middle, where_it_goes_on, other_optimizers, kept, the_record, damaged, all_damaged, nothing_there,
-      done_already, begun_anew, from_weights, bad_weights, refused, refused_settings],
+      done_already, begun_anew, another_rate, from_weights, bad_weights, refused, refused_settings],
      [in_the_middle])

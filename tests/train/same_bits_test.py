@@ -1,5 +1,5 @@
 """The result belongs to the command line: the same bits on any devices; weights_sha256 is what it says."""
-from support import *
+from command import *
 
 
 def devices():
@@ -62,7 +62,7 @@ def weights_are_hashed():
     """weights_sha256 is of the trainable variables in creation order, as they are in the checkpoint."""
     for name, words in ('hashed', ['--epochs', 2]), ('hashed-3', ['--replicas', 3, '--optimizer', 'momentum']):
         done = train(*words, '--checkpoint', name)
-        check(weights_sha256(checkpoints(name)[-1], CNN) == done.shas[0], 'not that of the checkpoint', done)
+        check(weights_sha256(checkpoints(name)[-1], WEIGHTS) == done.shas[0], 'not that of the checkpoint', done)
 
 
 def other_files():

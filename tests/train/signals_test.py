@@ -1,14 +1,14 @@
 """Ctrl-C and SIGTERM: they save, leave with 130, and nothing is lost. What is waited for is an event, not a time."""
 import signal
 
-from support import *
+from command import *
 
 ENDLESS = ['--epochs', 1000000]
 
 
 def stopped(folder, number, fine, *words):
     """A run without an end, stopped by a signal after an event; its last step, which was saved."""
-    with Going(*SMALL, *ENDLESS, '--checkpoint', folder, *words) as going:
+    with Going(*MODEL, *SMALL, *ENDLESS, '--checkpoint', folder, *words) as going:
         going.until(fine)
         going.send(number)
         done = going.end(130)
