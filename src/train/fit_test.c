@@ -472,6 +472,38 @@ static void a_name_that_no_checkpoint_takes(void **state)
     assert_false(made);
 }
 
+static ls_status test_with_other_data(const ls_progress *p, void *user)
+{
+    *(double *)user = NAN;
+    if (p->test_step != 2)
+        return LS_OK;
+    ls_status st = ls_evaluate(p->trainer, batches());
+    *(double *)user = ls_trainer_value(p->trainer, "test_loss");
+    return st ? st : LS_END;
+}
+
+/* A test within a test counts its own rows, and leaves those of the one around it. */
+static void a_test_within_a_test(void **state)
+{
+    (void)state;
+    double inner, alone, figures[2];
+    ls_callback c =
+        *LS_CALLBACK(.name = "test", .user = &inner, .test_step = test_with_other_data);
+    ls_callback *all = &c;
+    ls_trainer *t = small_trainer(NULL, 0);
+    LS_FRAME {
+        ls_fit(t, LS_FIT(.data = batches(), .test = test_batches(), .n_callbacks = 1,
+                         .callbacks = &all));
+        figures[0] = inner;
+        ls_evaluate(t, batches());
+        alone = ls_trainer_value(t, "test_loss");
+    }
+    figures[1] = alone;
+    ls_trainer_free(t);
+    assert_clean();
+    assert_true(figures[0] == figures[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +524,7 @@ int main(void)
         cmocka_unit_test(asking_ends_early),
         cmocka_unit_test(epochs_without_an_end),
         cmocka_unit_test(a_name_that_no_checkpoint_takes),
+        cmocka_unit_test(a_test_within_a_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
