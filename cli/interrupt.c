@@ -1,5 +1,5 @@
 /*
- * What is done when Ctrl-C or SIGTERM comes. The first only leaves a note, which the command looks at
+ * What is done when Ctrl-C or SIGTERM comes, the terminal is closed, or nobody reads any more. The first only leaves a note, which the command looks at
  * between steps. The second does not wait for anything: the process ends with 130. Files have their
  * names only when they are complete, so nothing is half-written.
  */
@@ -28,6 +28,12 @@ static void note(int number)
     _exit(EXIT_INTERRUPTED);
 }
 
+static void note_once(int number)
+{
+    if (!came)
+        came = number;
+}
+
 void interrupt_watch(const char *name)
 {
     snprintf(
@@ -38,9 +44,21 @@ void interrupt_watch(const char *name)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    action.sa_handler = note_once; /* every line that is written would be one */
+    sigaction(SIGPIPE, &action, NULL);
 }
 
 const char *interrupt_came(void)
 {
-    return came == SIGINT ? "Ctrl-C" : came == SIGTERM ? "SIGTERM" : NULL;
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        { SIGINT, "Ctrl-C" }, { SIGTERM, "SIGTERM" }, { SIGHUP, "SIGHUP" }, { SIGPIPE, "SIGPIPE" }
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (came == names[i].number)
+            return names[i].name;
+    return NULL;
 }

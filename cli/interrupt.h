@@ -1,5 +1,5 @@
 /*
- * Ctrl-C and SIGTERM: the first asks a command to save and leave, the second ends it at once.
+ * Ctrl-C, SIGTERM, SIGHUP: the first asks a command to save and leave, the second ends it at once.
  */
 #ifndef LOCKSTEP_CLI_INTERRUPT_H
 #define LOCKSTEP_CLI_INTERRUPT_H
@@ -7,7 +7,7 @@
 /* From now on. `name` is who speaks when a second signal ends the command: "lockstep train". */
 void interrupt_watch(const char *name);
 
-/* The signal that came: "Ctrl-C", "SIGTERM"; NULL: none did. */
+/* The signal that came: "Ctrl-C", "SIGTERM", "SIGHUP", "SIGPIPE"; NULL: none did. */
 const char *interrupt_came(void);
 
 #endif

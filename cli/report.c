@@ -100,8 +100,9 @@ int cli_failed(const cli *c)
 int cli_failed_with(const cli *c, int status)
 {
     ls_status code = ls_error(); /* taken; text and hint stay readable */
-    const char *hint =
-        code == LS_NOT_FINITE ? "a lower --lr, or --clip 1, often helps" : cli_error_hint();
+    const char *hint = code == LS_NOT_FINITE && strstr(ls_error_hint(), "rate")
+                           ? "a lower --lr, or --clip 1, often helps"
+                           : cli_error_hint();
     return cli_error(c, status, code, hint, "%s", cli_error_text());
 }
 

@@ -73,7 +73,7 @@ LS_API ls_optimizer *ls_trainer_optimizer(const ls_trainer *t);
 LS_API ls_function *ls_trainer_step(const ls_trainer *t);
 
 /* A figure by its name: "loss", "accuracy" and so on of the epoch so far, or of the last one
- * between epochs; "test_loss", "test_accuracy" of the last test. NaN when there is none. */
+ * between epochs (while a test is under way: of that test so far); "test_loss", "test_accuracy" of the last test. NaN when there is none. */
 LS_API double ls_trainer_value(const ls_trainer *t, const char *name);
 
 /* The names there are, in order; NULL after the last. Those of tests begin with "test_". */

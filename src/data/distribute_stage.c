@@ -300,6 +300,8 @@ static ls_status save(ls__it *it, const int64_t *words, ls__bytes_out *to)
 {
     const ls__distributing *s = it->state;
     ls_status st = LS_OK;
+    if (!words && s->count > 0) /* it could not even begin */
+        return ls__fail(LS_STATE, "ls_position: the iterator has failed before its first element");
     for (int i = 0; i < s->count && !st; i++) {
         ls__put_int(to, words[0]);
         st = ls__it_save(s->sources[i].input, words + 1, to);

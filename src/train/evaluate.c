@@ -7,36 +7,42 @@
 #include <math.h>
 
 #include "base/status.h"
+#include "tensor/tensor.h"
 #include "train/trainer.h"
 
-enum { MOST_SAVED = 1024 };
+/* What replicas keep for themselves and training changes: metrics, and batch norm's statistics. In
+ * memory of the innermost frame; NULL: an error is pending. */
+typedef struct own_variables {
+    int count;
+    ls_variable **at;
+} own_variables;
 
-/* What replicas keep for themselves and training changes: metrics, and batch norm's statistics. */
-static int own_variables(const ls_trainer *t, ls_variable **out)
+static own_variables own_of(const ls_trainer *t)
 {
-    int n = 0;
-    for (int i = 0; i < t->n_metrics && n + 2 <= MOST_SAVED; i++)
+    size_t most = 2 * (size_t)t->n_metrics + (size_t)ls_model_count(t->model);
+    own_variables own = { 0, ls__frame_alloc(most * sizeof(ls_variable *)) };
+    for (int i = 0; own.at && i < t->n_metrics; i++)
         for (int k = 0; k < 2; k++)
-            out[n++] = ls_metric_variables(t->metrics[i])[k];
-    for (int i = 0; i < ls_model_count(t->model) && n < MOST_SAVED; i++) {
+            own.at[own.count++] = ls_metric_variables(t->metrics[i])[k];
+    for (int i = 0; own.at && i < ls_model_count(t->model); i++) {
         ls_variable *v = ls_model_variables(t->model)[i];
         if (ls_variable_synchronization(v) == LS_SYNC_ON_READ &&
             ls_variable_aggregation(v) != LS_AGGREGATE_NONE)
-            out[n++] = v;
+            own.at[own.count++] = v;
     }
-    return n;
+    return own;
 }
 
 /* Metrics count from nothing; of what else replicas have of their own each gets what all have
  * together, so that a figure does not depend on which replica saw which row, and is the one that a
  * checkpoint gives. */
-static ls_status even_out(const ls_trainer *t, int n, ls_variable *const *own)
+static ls_status even_out(const ls_trainer *t, const own_variables *own)
 {
     ls_status st = LS_OK;
     for (int i = 0; i < t->n_metrics && !st; i++)
         st = ls_metric_reset(t->metrics[i]);
-    for (int i = 2 * t->n_metrics; i < n && !st; i++)
-        st = ls_assign(own[i], ls_read(own[i]));
+    for (int i = 2 * t->n_metrics; i < own->count && !st; i++)
+        st = ls_assign(own->at[i], ls_read(own->at[i]));
     return st;
 }
 
@@ -88,40 +94,50 @@ static ls_status test(const char *who, ls_trainer *t, ls_dataset *data,
     return st ? st : ls_error_pending();
 }
 
-/* Puts back what was before: what `t->aside` and `t->aside_steps` say. */
-static ls_status put_back(ls_trainer *t, int n, ls_variable *const *own)
+/* Puts back what was before. */
+static ls_status put_back(const ls_trainer *t, const own_variables *own, ls_value *before,
+                          int64_t steps)
 {
-    ls_status st = ls_variables_restore(n, own, t->aside);
+    ls_status st = ls_variables_restore(own->count, own->at, before);
     if (!st && t->strategy != ls_default_strategy())
-        st = ls_set_steps(t->strategy, t->aside_steps);
+        st = ls_set_steps(t->strategy, steps);
     return st;
+}
+
+/* The state of training is that outside of all that runs beside it: a test may hold another one. */
+static ls_status run_aside(ls_trainer *t, const own_variables *own, ls_value *before,
+                           ls_status (*fn)(ls_trainer *t, void *user), void *user)
+{
+    const int64_t steps = ls_steps(t->strategy);
+    const bool outermost = !t->aside;
+    if (outermost) {
+        t->aside = before;
+        t->aside_steps = steps;
+    }
+    ls_status st = LS_OK;
+    LS_SCOPE (t->strategy)
+        st = even_out(t, own);
+    if (!st)
+        st = fn(t, user);
+    ls__error_record failed;
+    ls__error_take(&failed);
+    ls_status back = put_back(t, own, before, steps);
+    if (failed.status) {
+        ls_error(); /* what came first is told */
+        ls__error_put(&failed);
+    }
+    if (outermost)
+        t->aside = NULL;
+    return st ? st : back;
 }
 
 ls_status ls__aside(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *user), void *user)
 {
-    if (t->aside) /* a test within a test: nothing of training is there to be kept */
-        return fn(t, user);
-    ls_status st = LS_OK;
+    ls_status st = LS_NO_MEMORY;
     LS_FRAME {
-        ls_variable *own[MOST_SAVED];
-        int n = own_variables(t, own);
-        ls_value *before = ls_variables_save(n, own);
-        t->aside = before ? ls_value_keep(before) : NULL;
-        t->aside_steps = ls_steps(t->strategy);
-        LS_SCOPE (t->strategy)
-            st = t->aside ? even_out(t, n, own) : ls_error_pending();
-        if (!st)
-            st = fn(t, user);
-        ls__error_record failed;
-        ls__error_take(&failed);
-        ls_status back = t->aside ? put_back(t, n, own) : LS_OK;
-        if (failed.status) {
-            ls_error(); /* what came first is told */
-            ls__error_put(&failed);
-        }
-        st = st ? st : back;
-        ls_value_drop(t->aside);
-        t->aside = NULL;
+        own_variables own = own_of(t);
+        ls_value *before = own.at ? ls_variables_save(own.count, own.at) : NULL;
+        st = before ? run_aside(t, &own, before, fn, user) : ls_error_pending();
     }
     return st;
 }
@@ -130,20 +146,18 @@ ls_status ls__as_trained(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *use
 {
     if (!t->aside)
         return fn(t, user);
-    ls_status st = LS_OK;
+    ls_status st = LS_NO_MEMORY;
     LS_FRAME {
-        ls_variable *own[MOST_SAVED];
-        int n = own_variables(t, own);
-        ls_value *now = ls_variables_save(n, own);
+        own_variables own = own_of(t);
+        ls_value *now = own.at ? ls_variables_save(own.count, own.at) : NULL;
         int64_t steps = ls_steps(t->strategy);
-        st = now ? put_back(t, n, own) : ls_error_pending();
+        st = now ? put_back(t, &own, t->aside, t->aside_steps) : ls_error_pending();
         if (!st)
             st = fn(t, user);
-        if (now && ls_variables_restore(n, own, now) == LS_OK &&
-            t->strategy != ls_default_strategy())
-            ls_set_steps(t->strategy, steps);
+        if (now && !ls_error_pending())
+            st = st ? st : put_back(t, &own, now, steps);
     }
-    return st ? st : ls_error_pending();
+    return st;
 }
 
 /* What a test is given. */

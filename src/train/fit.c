@@ -324,6 +324,7 @@ ls_status ls_fit(ls_trainer *t, const ls_fit_options *options)
     };
     t->fitting = true;
     t->audience = &f.audience;
+    st = LS_NO_MEMORY;
     LS_FRAME {
         st = run(&f);
         close_input(t);

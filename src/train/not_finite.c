@@ -27,9 +27,28 @@ const char *ls__variable_not_finite(const ls_trainer *t)
     return name;
 }
 
+/* Whether all numbers that the model is given are finite. */
+static bool batch_is_finite(const ls_trainer *t, ls_value *batch)
+{
+    bool finite = true;
+    for (int i = 0; i < ls_num_replicas(t->strategy) && finite; i++)
+        LS_FRAME {
+            ls_tensor *x = ls_item(ls_select(batch, i), 0);
+            if (x && ls_dtype_is_float(ls_dtype_of(x)))
+                finite = ls_to_int(ls_all(ls_isfinite(x), LS_ALL_AXES, false)) != 0;
+        }
+    return finite;
+}
+
 ls_status ls__explain_not_finite(ls_trainer *t, ls_value *batch, int64_t step)
 {
     ls_error(); /* that it is so is known; now why */
+    if (!batch_is_finite(t, batch))
+        return ls__hint(ls__fail(LS_NOT_FINITE,
+                                 "step %lld: the loss is not finite, since the data is not: its x "
+                                 "has a NaN or an infinity",
+                                 (long long)step),
+                        "look at the samples of this batch");
     const char *name = ls__variable_not_finite(t);
     if (ls_error())
         name = NULL;

@@ -5,6 +5,7 @@
 #include <lockstep/input.h>
 
 #include "base/status.h"
+#include "tensor/tensor.h"
 #include "train/trainer.h"
 
 /* The batch as one: what the program gave, before replicas shared it. */
@@ -12,11 +13,11 @@ static ls_value *whole(ls_strategy *s, ls_value *batch)
 {
     if (ls_kind_of(batch) == LS_LEAF)
         return ls_leaf(ls_gather_replicas(s, batch, 0));
-    ls_value *parts[16];
-    int n = ls_length(batch) < 16 ? ls_length(batch) : 16;
-    for (int i = 0; i < n; i++)
+    int n = ls_length(batch);
+    ls_value **parts = ls__frame_alloc((size_t)(n + 1) * sizeof(ls_value *));
+    for (int i = 0; parts && i < n; i++)
         parts[i] = ls_leaf(ls_gather_replicas(s, ls_child(batch, i), 0));
-    return ls_list(n, parts);
+    return parts ? ls_list(n, parts) : NULL;
 }
 
 static ls_status predict_one(ls_trainer *t, ls_iterator *it, ls_predicted fn, void *user)

@@ -87,6 +87,18 @@ static ls_status take_metrics(ls_trainer *t, const ls_trainer_options *o)
                 return ls__hint(
                     ls__fail(LS_INVALID, "ls_trainer_new: two metrics are named '%s'", name),
                     "the loss is one of them");
+        if (strncmp(name, "test_", 5) == 0)
+            return ls__fail(LS_INVALID,
+                            "ls_trainer_new: metric '%s': names of figures that begin "
+                            "with 'test_' are those of tests",
+                            name);
+        for (int v = 0; v < 2 * ls_model_count(t->model); v++)
+            if (strcmp(ls_variable_name(ls_metric_variables(t->metrics[i])[v % 2]),
+                       ls_variable_name(ls_model_variables(t->model)[v / 2])) == 0)
+                return ls__fail(LS_INVALID,
+                                "ls_trainer_new: metric '%s' and the model both have a "
+                                "variable '%s'",
+                                name, ls_variable_name(ls_model_variables(t->model)[v / 2]));
         t->test_names[i] = malloc(strlen(name) + sizeof "test_");
         if (!t->test_names[i])
             return ls__fail_memory("a metric's name", strlen(name) + sizeof "test_");
@@ -152,7 +164,7 @@ ls_trainer *ls_trainer_new(const ls_trainer_options *options)
     t->global_batch = options->global_batch;
     t->seed = options->seed;
     t->at.epoch_steps = LS_UNKNOWN;
-    ls_status st;
+    ls_status st = LS_NO_MEMORY;
     LS_FRAME
         st = make(t, options);
     if (!st)

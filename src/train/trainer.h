@@ -45,7 +45,7 @@ struct ls_trainer {
     /* Where the input stood when the last fit, or checkpoint, ended: kept; NULL: nowhere. */
     ls_tensor *position;
     bool must_fit; /* the position comes from a checkpoint: data that does not know it is wrong */
-    /* While something runs beside training, what training is to find again: kept, and ls_steps. */
+    /* While something runs beside training, what training is to find again: and ls_steps. */
     ls_value *aside;
     int64_t aside_steps;
     const struct ls__audience *audience; /* while it is fitted */

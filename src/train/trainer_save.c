@@ -155,7 +155,7 @@ typedef struct wanted {
 static ls_status give(ls_trainer *t, void *user)
 {
     const wanted *w = user;
-    ls_status st;
+    ls_status st = LS_NO_MEMORY;
     LS_FRAME {
         ls_checkpoint c;
         st = ls__trainer_checkpoint(t, w->audience, &c);
@@ -330,6 +330,7 @@ ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
         st = ls__fail(LS_STATE, "ls_trainer_resume: it is being fitted");
     if (st)
         return st;
+    st = LS_NO_MEMORY;
     LS_FRAME {
         char file[4096];
         ls_checkpoint c;
@@ -350,6 +351,7 @@ ls_status ls_trainer_take_weights(ls_trainer *t, const char *path)
     ls_status st = check("ls_trainer_take_weights", t, path, 0, NULL);
     if (st)
         return st;
+    st = LS_NO_MEMORY;
     LS_FRAME {
         ls__error_scope scope;
         ls__error_scope_open(&scope);

@@ -1,9 +1,4 @@
 """What a review of `lockstep train` found: each test names what should hold."""
-import math
-import signal
-import struct
-import subprocess
-
 from command import *
 
 
@@ -19,6 +14,17 @@ def longer_than_its_schedule():
     more = Done(['train'], done.returncode, done.stdout, done.stderr)
     check(done.returncode != 0 or b'rate' in done.stderr or more.shas[0] != first.shas[0],
           'steps that change no weight, and not a word about it', more)
+
+
+def rates_that_are_ignored():
+    """Another --lr, --warmup or --schedule counts, or is refused like another --clip."""
+    saved('rate', '--steps', 5)
+    want = train('--steps', 8).shas[0]
+    for option in ['--lr', '0.5'], ['--warmup', '30'], ['--schedule', 'cosine']:
+        subprocess.run(['cp', '-r', 'rate', 'rate' + option[0]], check=True)
+        done = subprocess.run([LOCKSTEP, 'train', *SMALL, '--checkpoint', 'rate' + option[0], '--steps', '8', '--resume', '--json',
+                               *option], capture_output=True, timeout=PATIENCE, env=environment())
+        check(done.returncode != 0 or want not in done.stdout.decode(), f'{option} is ignored without a word')
 
 
 def stdout_is_closed():
@@ -102,5 +108,19 @@ def a_full_disk_for_events():
     check(b'No space left' in done.stderr, f'another reason: {done.stderr.decode()}')
 
 
-main([longer_than_its_schedule, stdout_is_closed, one_directory_by_two_names, weights_that_are_no_numbers,
-      interrupted_in_the_directory_of_a_longer_run, a_long_context, a_full_disk_for_events])
+def evaluated_as_it_was_trained():
+    """What was trained with small data is tested with them: a test wants no training samples."""
+    saved('small')
+    lockstep('evaluate', 'small', '--data', DATA)
+
+
+def classes_without_names():
+    """Classes of one's own data have no names of Fashion-MNIST's."""
+    saved('mine')
+    if KIND == 'npz':
+        check('Trouser' not in lockstep('predict', 'mine', DATA, '--top', 10).out, "another data set's names")
+
+
+main([longer_than_its_schedule, rates_that_are_ignored, stdout_is_closed, one_directory_by_two_names, weights_that_are_no_numbers,
+      interrupted_in_the_directory_of_a_longer_run, a_long_context, a_full_disk_for_events,
+      evaluated_as_it_was_trained, classes_without_names])
