@@ -13,7 +13,7 @@ import tempfile
 from support.terminal import PATIENCE, Terminal
 
 LIVE = re.compile(r'(epoch +\d+/\d+  )?(test )? *\d+/(\d+|\?)( [━╸─]+)?(  loss \d\.\d{4})?'
-                  r'( accuracy \d\.\d{4})?(  [\d.]+k?(/s| samples/s))?(  eta \d+:\d\d)?( all \d+:\d\d)?'
+                  r'( accuracy \d\.\d{4})?(  [\d.]+k?(/s| samples/s))?(  eta \d+:\d\d)?( {1,2}all \d+:\d\d)?'
                   r'(  input \d+%  reduce \d+%)?')
 ENDED = re.compile(r'epoch +\d+/\d+(  [\d.]+s)?(  loss \d\.\d{4})?( accuracy \d\.\d{4})?'
                    r'(  test( loss 0\.3900)? accuracy 0\.8600)?(  [\d.]+k?(/s| samples/s))?'

@@ -33,11 +33,11 @@
 #endif
 #endif
 #ifdef SANITIZED
-enum { PROGRAMS = 30 };
+enum { PROGRAMS = 20 };
 #elif defined(__clang__) || !defined(LS_HAVE_DNNL)
-enum { PROGRAMS = 60 };
+enum { PROGRAMS = 40 };
 #else
-enum { PROGRAMS = 100 };
+enum { PROGRAMS = 60 };
 #endif
 
 enum { STEPS = 3, ROOM = 512, MOST_PASSES = 64 };

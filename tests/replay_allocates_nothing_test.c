@@ -364,11 +364,11 @@ static void test_programs_keep_their_plans(void **state)
 
 /* Sanitizers and plain C make them slow; another compiler adds little. */
 #if !defined(LS_HAVE_DNNL)
-enum { REPLAYS = 12, FEWER = 8, LARGE = 5 };
+enum { REPLAYS = 8, FEWER = 5, LARGE = 2 };
 #elif defined(__clang__)
-enum { REPLAYS = SANITIZED ? 30 : 200, FEWER = 30, LARGE = 12 };
+enum { REPLAYS = SANITIZED ? 10 : 200, FEWER = 30, LARGE = 4 };
 #else
-enum { REPLAYS = SANITIZED ? 30 : MANY, FEWER = SANITIZED ? 30 : 200, LARGE = SANITIZED ? 12 : 50 };
+enum { REPLAYS = SANITIZED ? 10 : MANY, FEWER = SANITIZED ? 10 : 200, LARGE = SANITIZED ? 4 : 50 };
 #endif
 
 MODEL_TEST(cnn, REPLAYS)

@@ -13,7 +13,7 @@ typedef struct ls__phase_span {
     uint64_t what;      /* 8 x step + phase */
 } ls__phase_span;
 
-enum { LS__LOG_BLOCK = 8192 };
+enum { LS__LOG_BLOCK = 1024 };
 
 typedef struct ls__phase_log {
     ls__phase_span **blocks; /* pointers for all that there may be */
