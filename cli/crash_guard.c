@@ -34,7 +34,7 @@ static struct {
     atomic_int crashed_on; /* thread */
     struct sigaction before[5];
     bool installed, at_exit;
-    char stack[STACK];
+    _Alignas(64) char stack[STACK]; /* a sanitizer wants it so */
 } guard;
 
 static const struct {

@@ -33,7 +33,7 @@
 #endif
 #endif
 #ifdef SANITIZED
-enum { PROGRAMS = 20 };
+enum { PROGRAMS = 30 };
 #elif defined(__clang__) || !defined(LS_HAVE_DNNL)
 enum { PROGRAMS = 40 };
 #else
