@@ -27,13 +27,13 @@
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-enum { PROGRAMS = 50 };
+enum { PROGRAMS = 35 };
 #elif defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-enum { PROGRAMS = 100 };
+enum { PROGRAMS = 70 };
 #elif defined(__clang__) || !defined(LS_HAVE_DNNL) /* another build: some of the same */
-enum { PROGRAMS = 150 };
+enum { PROGRAMS = 100 };
 #else
-enum { PROGRAMS = 600 };
+enum { PROGRAMS = 350 };
 #endif
 
 enum { SECONDS_OF_A_PROGRAM = 30 };
