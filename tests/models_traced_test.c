@@ -27,10 +27,10 @@
 #define FAST false
 #endif
 
-#ifdef LS_HAVE_DNNL
+#if defined(LS_HAVE_DNNL) && !defined(__SANITIZE_ADDRESS__)
 enum { STEPS = 3 };
 #else
-enum { STEPS = 1 }; /* plain C is slow */
+enum { STEPS = 1 }; /* plain C is slow, and so are sanitizers */
 #endif
 enum { MOST_ITEMS = 512, OFF_ROOM = 512 };
 
