@@ -43,10 +43,10 @@ struct bar {
     bar_facts facts; /* the newest, with figures of its own */
     bar_figure figures[BAR_FIGURES];
     char names[BAR_FIGURES][NAME_BYTES];
-    bool unsettled; /* newer ones than the last line that stays */
-    bool drawn;     /* a line is on the screen */
-    double drew, lined;
-    int drawn_columns; /* the window's, when it was drawn */
+    bool unsettled;           /* newer ones than the last line that stays */
+    bool drawn;               /* a line is on the screen */
+    double kept, drew, lined; /* when: the facts, a line over the old one, a line that stays */
+    int drawn_columns;        /* the window's, when it was drawn */
     int pulse;
     textbuf out;
 };
@@ -178,9 +178,10 @@ static void settle(bar *b, bar_kind kind, double now)
 
 /* ---- showing ------------------------------------------------------------------------------ */
 
-static void keep(bar *b, bar_kind kind, const bar_facts *facts)
+static void keep(bar *b, bar_kind kind, const bar_facts *facts, double now)
 {
     b->kind = kind;
+    b->kept = now;
     b->facts = *facts;
     b->facts.figures = b->figures;
     b->facts.n_figures = facts->n_figures < BAR_FIGURES ? facts->n_figures : BAR_FIGURES;
@@ -197,6 +198,23 @@ static double line_every(const bar *b, double now)
     return fmin(fmax(LINE_EVERY, 0.1 * epoch), LINE_EVERY_AT_MOST);
 }
 
+static bool draw_is_due(const bar *b, double now)
+{
+    return !b->drawn || now - b->drew >= DRAW_EVERY;
+}
+
+bool bar_due(bar *b)
+{
+    if (!b)
+        return false;
+    lock(b);
+    double now = b->options.now(b->options.user);
+    bool may_line = now - b->lined >= LINE_EVERY && now - b->kept >= DRAW_EVERY;
+    bool due = b->rate.calls < 2 || (b->screen.live ? draw_is_due(b, now) : may_line);
+    unlock(b);
+    return due;
+}
+
 void bar_show(bar *b, const bar_facts *facts)
 {
     if (!b)
@@ -205,15 +223,24 @@ void bar_show(bar *b, const bar_facts *facts)
     double now = b->options.now(b->options.user);
     bool begins = b->rate.calls == 0, first_step = b->rate.calls == 1;
     rate_step(&b->rate, facts, now);
-    keep(b, BAR_TRAINS, facts);
+    keep(b, BAR_TRAINS, facts, now);
     if (b->screen.live) {
-        if (!b->drawn || now - b->drew >= DRAW_EVERY)
+        if (draw_is_due(b, now))
             draw(b, now);
     } else if (begins) {
         b->lined = now;
         b->unsettled = false;
     } else if (first_step || now - b->lined >= line_every(b, now))
         settle(b, BAR_TRAINS, now);
+    unlock(b);
+}
+
+void bar_pass(bar *b, const bar_facts *facts)
+{
+    if (!b)
+        return;
+    lock(b);
+    rate_step(&b->rate, facts, b->options.now(b->options.user));
     unlock(b);
 }
 
@@ -224,9 +251,9 @@ void bar_test(bar *b, const bar_facts *facts)
     lock(b);
     double now = b->options.now(b->options.user);
     rate_test(&b->rate, facts, now);
-    keep(b, BAR_TESTS, facts);
+    keep(b, BAR_TESTS, facts, now);
     if (b->screen.live) {
-        if (!b->drawn || now - b->drew >= DRAW_EVERY)
+        if (draw_is_due(b, now))
             draw(b, now);
     } else if (facts->step == facts->steps || now - b->lined >= LINE_EVERY)
         settle(b, BAR_TESTS, now);
@@ -239,7 +266,7 @@ void bar_epoch(bar *b, const bar_facts *facts)
         return;
     lock(b);
     double now = b->options.now(b->options.user);
-    keep(b, BAR_TRAINS, facts);
+    keep(b, BAR_TRAINS, facts, now);
     settle(b, BAR_ENDED, now);
     rate_epoch(&b->rate, now);
     unlock(b);

@@ -6,8 +6,11 @@
  *     bar *b = bar_open(stderr, NULL);
  *     bar_show(b, &facts);            // before the first step: where it begins, after a resume too
  *     ...after every step...
- *     bar_show(b, &facts);            // cheap: draws ten times a second
- *     ...after every step of a test...
+ *     if (bar_due(b))                 // about ten times a second: figures cost time to find out
+ *         bar_show(b, &facts);
+ *     else
+ *         bar_pass(b, &facts);        // where it stands; figures may be missing
+ *     ...after the steps of a test that are due, and the last...
  *     bar_test(b, &facts);
  *     ...after every epoch...
  *     bar_epoch(b, &facts);           // a line that stays
@@ -23,6 +26,7 @@
 #ifndef LOCKSTEP_CLI_BAR_H
 #define LOCKSTEP_CLI_BAR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -63,7 +67,14 @@ typedef struct bar_options {
  * bar_restore. */
 bar *bar_open(FILE *to, const bar_options *options);
 
+/* May something be drawn or written now? */
+bool bar_due(bar *b);
+
 void bar_show(bar *b, const bar_facts *facts);
+
+/* A step that is not shown: speed and time left learn of it. */
+void bar_pass(bar *b, const bar_facts *facts);
+
 void bar_test(bar *b, const bar_facts *facts);
 void bar_epoch(bar *b, const bar_facts *facts);
 

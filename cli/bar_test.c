@@ -107,6 +107,49 @@ static void play(stage *s)
     bar_show(s->bar, &f);
 }
 
+static void show_if_due(bar *b, const bar_facts *f)
+{
+    if (bar_due(b)) {
+        bar_show(b, f);
+        return;
+    }
+    bar_facts where = *f;
+    where.loss = where.input = where.reduce = NAN;
+    where.n_figures = 0;
+    bar_pass(b, &where);
+}
+
+/* 40 seconds. */
+static void play_with(stage *s, void (*show)(bar *, const bar_facts *))
+{
+    for (int64_t step = 0; step <= 469; step++) {
+        bar_facts f = facts_at(step);
+        s->now = s->now + (step % 7 ? 1.0 / 16 : 5.0 / 16);
+        show(s->bar, &f);
+    }
+}
+
+/* Looks at figures that nobody sees would only cost time. */
+static void steps_that_are_not_due_need_no_figures(void **state)
+{
+    (void)state;
+    for (int live = 0; live < 2; live++) {
+        stage all, due;
+        open_stage(&all, 120, live, live, live);
+        open_stage(&due, 120, live, live, live);
+        play_with(&all, bar_show);
+        play_with(&due, show_if_due);
+        fflush(all.to);
+        fflush(due.to);
+        assert_true(all.length > 300);
+        assert_string_equal(due.bytes, all.bytes);
+        close_stage(&all);
+        close_stage(&due);
+    }
+    assert_false(bar_due(NULL));
+    bar_pass(NULL, NULL);
+}
+
 static void expect_live(int columns, bool utf8, const char *line)
 {
     stage s;
@@ -556,6 +599,7 @@ int main(void)
         cmocka_unit_test(colours),
         cmocka_unit_test(a_length_that_nobody_knows),
         cmocka_unit_test(draws_ten_times_a_second),
+        cmocka_unit_test(steps_that_are_not_due_need_no_figures),
         cmocka_unit_test(goes_on_where_it_stopped),
         cmocka_unit_test(a_resized_window_is_drawn_anew),
         cmocka_unit_test(others_print),

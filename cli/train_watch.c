@@ -67,24 +67,39 @@ static int note_figures(const train_watch *w, bool tests, bar_figure *out)
     return n;
 }
 
+static bar_facts where(const ls_progress *p, bool testing)
+{
+    return (bar_facts){ .epoch = p->epoch,
+                        .epochs = p->epochs,
+                        .step = testing ? p->test_step : p->epoch_step,
+                        .steps = testing ? p->test_steps : p->epoch_steps,
+                        .run_step = p->step,
+                        .run_steps = p->last_step,
+                        .samples = p->samples };
+}
+
+/* Not for every step: reading metrics makes the replicas wait. */
 static void show(train_watch *w, const ls_progress *p, void (*how)(bar *, const bar_facts *),
                  bool testing, bool tests)
 {
     if (!w->bar)
         return;
     bar_figure figures[BAR_FIGURES];
-    bar_facts f = { .epoch = p->epoch,
-                    .epochs = p->epochs,
-                    .step = testing ? p->test_step : p->epoch_step,
-                    .steps = testing ? p->test_steps : p->epoch_steps,
-                    .run_step = p->step,
-                    .run_steps = p->last_step,
-                    .samples = p->samples,
-                    .loss = p->step ? ls_trainer_value(p->trainer, "loss") : NAN,
-                    .figures = figures };
+    bar_facts f = where(p, testing);
+    f.loss = p->step ? ls_trainer_value(p->trainer, "loss") : NAN;
+    f.figures = figures;
     f.n_figures = note_figures(w, tests, figures);
     note_shares(w, &f);
     how(w->bar, &f);
+}
+
+static void show_step(train_watch *w, const ls_progress *p, bool last)
+{
+    bar_facts f = where(p, false);
+    if (last || bar_due(w->bar))
+        show(w, p, bar_show, false, false);
+    else
+        bar_pass(w->bar, &f);
 }
 
 /* ---- what a crash would leave ----------------------------------------------------------------- */
@@ -149,16 +164,19 @@ static ls_status after_step(const ls_progress *p, void *user)
         tell_step(w, time, false);
     else if (p->step % LOG_EVERY == 0)
         tell_step(w, time, true);
-    show(w, p, bar_show, false, false);
-    return look_for_end(w);
+    ls_status end = look_for_end(w);
+    show_step(w, p, end || p->step == p->last_step);
+    return end;
 }
 
 static ls_status after_test_step(const ls_progress *p, void *user)
 {
     train_watch *w = user;
     throughput_pause(&w->speed);
-    show(w, p, bar_test, true, false); /* figures of a test under way are the metrics' own */
-    return look_for_end(w);
+    ls_status end = look_for_end(w);
+    if (end || p->test_step == p->test_steps || bar_due(w->bar))
+        show(w, p, bar_test, true, false); /* figures of a test under way are the metrics' own */
+    return end;
 }
 
 static ls_status after_epoch(const ls_progress *p, void *user)
