@@ -20,6 +20,7 @@
 
 #include "bar_line.h"
 #include "bar_rate.h"
+#include "cli.h"
 
 #define DRAW_EVERY 0.1          /* seconds */
 #define LINE_EVERY 10.0         /* seconds between plain lines... */
@@ -98,7 +99,7 @@ static void unlock(bar *b)
 static void write_out(bar *b)
 {
     fwrite(text_read(&b->out), 1, b->out.length, b->to);
-    fflush(b->to);
+    cli_flush(b->to);
     text_shorten(&b->out, 0);
 }
 

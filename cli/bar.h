@@ -3,7 +3,7 @@
  *
  * How to use it
  *
- *     bar *b = bar_open(stderr, NULL);
+ *     bar *b = bar_open(stdout, NULL);
  *     bar_show(b, &facts);            // before the first step: where it begins, after a resume too
  *     ...after every step...
  *     if (bar_due(b))                 // about ten times a second: figures cost time to find out

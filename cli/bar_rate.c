@@ -125,11 +125,22 @@ double rate_epoch_left(const rate *r, const bar_facts *facts)
     return left(steps_per_second(r), facts->step, facts->steps);
 }
 
+/* One an epoch, and one at the end of a run that ends within an epoch. */
+static int64_t tests_left(const bar_facts *facts)
+{
+    int64_t epochs = facts->epochs - facts->epoch + 1;
+    if (facts->steps < 1)
+        return epochs;
+    int64_t steps = facts->step + facts->run_steps - facts->run_step; /* since this one began */
+    int64_t begun = (steps + facts->steps - 1) / facts->steps;
+    return begun < epochs ? begun : epochs;
+}
+
 double rate_run_left(const rate *r, const bar_facts *facts)
 {
     double seconds = left(steps_per_second(r), facts->run_step, facts->run_steps);
     if (seconds >= 0 && r->n_tests > 0 && facts->epochs >= facts->epoch)
-        seconds += (double)(facts->epochs - facts->epoch + 1) * r->tests / r->n_tests;
+        seconds += (double)tests_left(facts) * r->tests / r->n_tests;
     return seconds;
 }
 

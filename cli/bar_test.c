@@ -366,6 +366,13 @@ static void tests_and_epochs(void **state)
     }
     expect(&s, HOME "epoch  3/10   10/469 ─────────────  loss 0.3121 accuracy 0.8890  1.28k "
                     "samples/s  eta 0:46 all 6:54" PARKED);
+    s.now = s.now + (0.1);
+    f = facts_at(11);
+    f.epoch = 3, f.run_step += 469, f.samples += 469 * 128;
+    f.run_steps = 1000; /* --steps: 5 s, and one test more, not one of each epoch */
+    bar_show(s.bar, &f);
+    expect(&s, HOME "epoch  3/10   11/469 ─────────────  loss 0.3121 accuracy 0.8890  1.28k "
+                    "samples/s  eta 0:46 all 0:10" PARKED);
     close_stage(&s);
 }
 

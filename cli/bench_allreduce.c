@@ -319,6 +319,7 @@ const command cli_bench_allreduce = {
     .examples = "Two threads, all sizes:\n\n  lockstep bench allreduce\n\n"
                 "How the ring does with 1 MiB on four, for a script:\n\n"
                 "  lockstep bench allreduce --ranks 4 --bytes 1M --algorithm ring --json",
+    .environment = "LOCKSTEP_ISA",
     CLI_OPTIONS(options),
     .request_bytes = sizeof(request),
     .defaults = default_request,

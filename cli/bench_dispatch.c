@@ -163,6 +163,7 @@ const command cli_bench_dispatch = {
         "does nothing, eager and traced, and what one all-reduced number adds to a traced "
         "step.",
     .examples = "  lockstep bench dispatch --json",
+    .environment = "LOCKSTEP_ISA",
     CLI_OPTIONS(options),
     .request_bytes = sizeof(request),
     .defaults = default_request,

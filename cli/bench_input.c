@@ -6,8 +6,8 @@
  *              from 0 to 1, four batches ahead (ls_map runs ahead by itself)
  *
  * Both go through all files several times; the best of these counts, as in the peer that it is compared
- * with (bench/peers/tf_data.py). How many records there are, and that every pass sees as many, is
- * checked.
+ * with (bench/peers/tf_data.py). Only whole batches of 64 count: up to 63 records are left over. How many
+ * records there are, and that every pass sees as many, is checked.
  */
 #include <lockstep.h>
 #include <lockstep/records.h>
@@ -94,15 +94,24 @@ static bool time_rounds(const input *in, ls_dataset *(*make)(const input *), dou
     return true;
 }
 
+/* A file is at fault, or an option that names a feature. */
+static int cannot_read(const cli *c)
+{
+    if (ls_error_pending())
+        return cli_failed_with(c, ls_error_pending() == LS_NO_MEMORY ? EXIT_FAILED : EXIT_USAGE);
+    return cli_error(c, EXIT_FAILED, LS_CORRUPT, "do not write them meanwhile",
+                     "the files change while they are read");
+}
+
 static int measure(const cli *c, const input *in)
 {
     double rates[2] = { 0 };
     int64_t rows[2] = { 0 };
     if (!time_rounds(in, raw, &rates[0], &rows[0]) || !time_rounds(in, parsed, &rates[1], &rows[1]))
-        return ls_error_pending()
-                   ? cli_failed(c)
-                   : cli_error(c, EXIT_FAILED, LS_CORRUPT, "do not write them meanwhile",
-                               "the files change while they are read");
+        return cannot_read(c);
+    if (rows[0] == 0)
+        return cli_error(c, EXIT_USAGE, LS_INVALID, "give more",
+                         "'%s' has fewer records than one batch, %d", in->files, BATCH);
     if (c->json) {
         json j = json_open(stdout);
         json_text(&j, "bench", "input");
@@ -111,7 +120,7 @@ static int measure(const cli *c, const input *in)
         json_whole(&j, "records", rows[0]);
         json_close(&j);
     } else {
-        printf("%lld records\n", (long long)rows[0]);
+        printf("%lld records, in whole batches of %d\n", (long long)rows[0], BATCH);
         printf("raw     %12.0f records/s\n", rates[0]);
         printf("parsed  %12.0f records/s\n", rates[1]);
     }
@@ -190,8 +199,10 @@ const command cli_bench_input = {
     .help = "reading and parsing records",
     .about = "Times how fast TFRecord files of tf.train.Example are read, in records a second: raw "
              "(records with their checksums verified) and parsed (shuffled, batched by 64, parsed, "
-             "the image's bytes as f32). The best of several rounds counts.",
+             "the image's bytes as f32). Whole batches are counted; the best of several rounds "
+             "counts.",
     .examples = "  lockstep bench input --data 'train-*.tfrecord'",
+    .environment = "LOCKSTEP_ISA",
     CLI_OPTIONS(options),
     .request_bytes = sizeof(input),
     .defaults = default_input,

@@ -150,6 +150,7 @@ const command cli_bench_train = {
         "five, of which the median and the best are told.",
     .values = "cnn cnn2 mlp resnet gpt FILE",
     .examples = "  lockstep bench train cnn --replicas 2 --batch 64 --steps 1000 --json",
+    .environment = "CC LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA TMPDIR",
     CLI_OPTIONS(options),
     .most = 1,
     .request_bytes = sizeof(request),

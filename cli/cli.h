@@ -40,8 +40,13 @@ const char *cli_error_hint(void);
 /* The last thing a command does: EXIT_DONE, unless its results could not be written. */
 int cli_done(const cli *c);
 
-/* fflush, which remembers why stdout could not be written: cli_done tells it. */
+/* fflush, which remembers why stdout could not be written: cli_done tells it. The errno of the first
+ * time; 0: there was none. */
 void cli_flush(FILE *to);
+int cli_not_flushed(void);
+
+/* Control characters become '?', so that one line stays one: what a user gave may hold anything. */
+void cli_without_control(char *text);
 
 /* ---- tables --------------------------------------------------------------------------- */
 
@@ -143,6 +148,8 @@ bool cli_seconds(const char *text, void *to); /* a double: more than 0, at most 
 
 bool cli_text(const char *text, void *to); /* a const char * that is not empty */
 
+bool cli_ends_with(const char *text, const char *end);
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 /* One object a line. (The names are none of jansson's, which the library uses: a program's names come
@@ -157,6 +164,7 @@ typedef struct json {
 
 json json_open(FILE *to);
 void json_text(json *j, const char *key, const char *value);
+void json_bytes(json *j, const char *key, const char *value, size_t bytes); /* 0 may be among them */
 void json_whole(json *j, const char *key, int64_t value);
 void json_number(json *j, const char *key, double value); /* null when it is not finite */
 void json_bool(json *j, const char *key, bool value);

@@ -190,9 +190,6 @@ static int compile_there(job *j, int *fd)
 
 int compile(const cli *c, const char *source, int *fd)
 {
-    if (access(source, R_OK))
-        return cli_error(c, EXIT_USAGE, errno == ENOENT ? LS_NOT_FOUND : LS_IO, "",
-                         "cannot read the model '%s': %s", source, strerror(errno));
     job j = { .cli = c, .source = source };
     snprintf(j.safe, sizeof j.safe, "%s%s", source[0] == '-' ? "./" : "", source);
     find_headers(j.headers, sizeof j.headers);

@@ -1,6 +1,6 @@
 /*
  * The handler of crashes. It may run anywhere, so it only reads what was prepared, puts a line together on
- * its own stack, writes it and leaves; it calls nothing but write, gettid, pause and _exit.
+ * its own stack, writes it and leaves; it calls nothing but write, gettid, pause, _exit and bar_restore.
  *
  * What it reads is set on one thread: texts are written before the pointer to them is (release), and the
  * one it may just be reading is not touched, as they alternate.
@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#include "bar.h"
 
 enum { MOST_TEXT = 4400, STACK = 1 << 16 };
 
@@ -29,7 +31,6 @@ static struct {
     bool json;
     _Atomic(const told *) checkpoint;
     _Atomic(const char *) where;
-    _Atomic(const char *) terminal;
     _Atomic int64_t step;  /* 0: see `where` */
     atomic_int crashed_on; /* thread */
     struct sigaction before[5];
@@ -113,9 +114,7 @@ static void tell(int number)
 {
     line l = { .count = 0 };
     const told *saved = atomic_load_explicit(&guard.checkpoint, memory_order_acquire);
-    const char *terminal = atomic_load_explicit(&guard.terminal, memory_order_acquire);
-    if (terminal)
-        add(&l, terminal);
+    bar_restore();
     add(&l, guard.who);
     add_event(&l, number, guard.what.plain);
     if (saved) {
@@ -182,13 +181,10 @@ static void escape(const char *text, char *out)
     free(written);
 }
 
-/* No control characters, so that one line stays one. */
 static void set(told *t, const char *text)
 {
     snprintf(t->plain, sizeof t->plain, "%s", text);
-    for (char *at = t->plain; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    cli_without_control(t->plain);
     escape(t->plain, t->json);
 }
 
@@ -213,11 +209,6 @@ void crash_guard_saved(const char *path)
     atomic_store_explicit(&guard.checkpoint, t, memory_order_release);
 }
 
-void crash_guard_terminal(const char *bytes)
-{
-    atomic_store_explicit(&guard.terminal, bytes, memory_order_release);
-}
-
 void crash_guard_install(const cli *c, const char *what)
 {
     snprintf(guard.who, sizeof guard.who, "%s: ", c->name);
@@ -234,6 +225,11 @@ void crash_guard_install(const cli *c, const char *what)
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < SIGNALS; i++)
         sigaction(signals[i].number, &action, &guard.before[i]);
+}
+
+bool crash_guard_is_on(void)
+{
+    return guard.installed;
 }
 
 void crash_guard_remove(void)

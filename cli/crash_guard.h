@@ -14,6 +14,7 @@
  * too. `what`: "the model mine.c". With --json the event is told on stdout. */
 void crash_guard_install(const cli *c, const char *what);
 void crash_guard_remove(void);
+bool crash_guard_is_on(void);
 
 /* What the line says of the moment: "in lockstep_model()"; NULL: nothing. A text that stays. */
 void crash_guard_where(const char *where);
@@ -23,9 +24,5 @@ void crash_guard_step(int64_t step);
 
 /* The checkpoint that is on the disk; NULL: none. */
 void crash_guard_saved(const char *path);
-
-/* What is written to stderr before the line, to leave the terminal as it was; NULL: nothing. A text
- * that stays. */
-void crash_guard_terminal(const char *bytes);
 
 #endif

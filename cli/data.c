@@ -31,16 +31,11 @@ bool data_is_text(const char *input, const char *label)
 
 /* ---- errors ------------------------------------------------------------------------------------- */
 
-const char *data_error_text(void)
-{
-    return cli_error_text();
-}
-
 int data_failed(const cli *c)
 {
     ls_status code = ls_error();
     return cli_error(c, code == LS_NO_MEMORY ? EXIT_FAILED : EXIT_USAGE, code, cli_error_hint(),
-                     "%s", data_error_text());
+                     "%s", cli_error_text());
 }
 
 int data_enough(const cli *c, const data_request *r, const char *name, int64_t train, int64_t test)
@@ -70,23 +65,17 @@ void data_describe(const data_held *h, char *out, size_t room)
 
 /* ---- opening ------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static int open_source(const cli *c, const data_request *r, data_sets *out)
 {
     const bool fashion = r->spec && strcmp(r->spec, FASHION) == 0;
-    if (r->text && (fashion || (r->spec && ends_with(r->spec, ".npz"))))
+    if (r->text && (fashion || (r->spec && cli_ends_with(r->spec, ".npz"))))
         return cli_error(c, EXIT_USAGE, LS_INVALID, "give a text file",
                          "--data %s: this model reads text", r->spec);
     if (r->text)
         return data_open_text(c, r, out);
     if (!r->spec || fashion)
         return data_open_fashion(c, r, out);
-    if (ends_with(r->spec, ".npz"))
+    if (cli_ends_with(r->spec, ".npz"))
         return data_open_arrays(c, r, out);
     return data_open_records(c, r, out);
 }
@@ -95,7 +84,7 @@ static int prepare(const cli *c, const data_request *r, data_sets *out)
 {
     data_held *h = out->held = calloc(1, sizeof *h);
     if (h)
-        h->spec = strdup(r->spec ? r->spec : r->text ? "bible" : FASHION);
+        h->spec = strdup(r->spec ? r->spec : r->text ? BIBLE : FASHION);
     if (!h || !h->spec)
         return cli_error(c, EXIT_FAILED, LS_NO_MEMORY, "", "out of memory");
     if (!sample_read(r->input, &h->x) || !sample_read(r->label, &h->y))

@@ -13,7 +13,7 @@
 #include "cli.h"
 
 typedef struct data_request {
-    const char *spec; /* fashion-mnist, FILE.npz, TFRecord files, a text; NULL: the default */
+    const char *spec; /* fashion-mnist, FILE.npz, TFRecord files, bible, a text; NULL: the default */
     const char *input, *label; /* the model's: "f32[28,28,1]", "i32[]" */
     bool text;                 /* it reads text: data_is_text */
     int64_t global_batch;

@@ -9,6 +9,8 @@
 #include "record_images.h"
 #include "sample.h"
 
+#define BIBLE "bible" /* the program that prints the text of language models, and that text's name */
+
 /* What maps use while they run. */
 typedef struct data_held {
     sample x, y;    /* what the model takes */
@@ -24,14 +26,11 @@ typedef struct data_held {
 int data_open_arrays(const cli *c, const data_request *r, data_sets *out); /* .npz */
 int data_open_fashion(const cli *c, const data_request *r, data_sets *out);
 int data_open_records(const cli *c, const data_request *r, data_sets *out); /* TFRecord */
-int data_open_text(const cli *c, const data_request *r, data_sets *out);    /* NULL: the Bible */
+int data_open_text(const cli *c, const data_request *r, data_sets *out);
 
 /* An error that the library left pending, without the name of the function it was found in. Files are
  * at fault: exit status 2 (1 when there was no memory). */
 int data_failed(const cli *c);
-
-/* Its text alone, when it was taken. */
-const char *data_error_text(void);
 
 /* "f32[?,28,28,1], i32[?]": the batches. */
 void data_describe(const data_held *h, char *out, size_t room);

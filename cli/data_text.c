@@ -110,7 +110,7 @@ static void make(const data_request *r, data_held *h, data_sets *out)
 /* Lines of it are as long as the environment says, so there is none. */
 static int read_bible(const cli *c, cli_bytes *out)
 {
-    char *argv[] = { "bible", TEXT_OF_BIBLE, NULL }, *environment[] = { NULL };
+    char *argv[] = { BIBLE, TEXT_OF_BIBLE, NULL }, *environment[] = { NULL };
     int ended;
     int why = cli_run_program(argv, environment, false, out, &ended);
     const char *hint = "install Debian's bible-kjv, or give a text with --data FILE";
@@ -126,7 +126,7 @@ static int read_bible(const cli *c, cli_bytes *out)
 
 static int read_text(const cli *c, const data_request *r, cli_bytes *out)
 {
-    if (!r->spec)
+    if (!r->spec || strcmp(r->spec, BIBLE) == 0) /* a file of that name is ./bible */
         return read_bible(c, out);
     int why = cli_read_file(r->spec, out);
     if (why == ENOMEM)

@@ -4,8 +4,9 @@
  */
 #include "directories.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,6 +54,14 @@ int check_directory(const cli *c, const char *option, const char *path)
                      "%s '%s': %s", option, path, strerror(errno));
 }
 
+/* Whether it is there yet, or not. */
+static bool names_directory(const char *path)
+{
+    struct stat is;
+    size_t n = strlen(path);
+    return (n > 0 && path[n - 1] == '/') || (stat(path, &is) == 0 && S_ISDIR(is.st_mode));
+}
+
 int check_file(const cli *c, const char *option, const char *path)
 {
     char directory[4096];
@@ -61,7 +70,9 @@ int check_file(const cli *c, const char *option, const char *path)
     const char *slash = strrchr(path, '/');
     snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) : 1,
              slash ? path : ".");
-    if (can_write_in(directory[0] ? directory : "/"))
+    if (names_directory(path))
+        errno = EISDIR;
+    else if (can_write_in(directory[0] ? directory : "/"))
         return EXIT_DONE;
     return cli_error(c, EXIT_USAGE, LS_IO, "name a file in a directory that can be written",
                      "%s '%s': %s", option, path, strerror(errno));
@@ -88,29 +99,65 @@ static bool make_earlier(const char *directory, char *out, size_t room)
     return false;
 }
 
+/* What a run writes: `lockstep train`, ls_checkpoints and ls_event_log. */
+static bool is_of_a_run(const char *name, bool *checkpoint)
+{
+    static const char *const patterns[] = { "step-*.safetensors", "run.jsonl", "plot.svg",
+                                            "events.out.tfevents.*" };
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        if (fnmatch(patterns[i], name, 0) == 0) {
+            *checkpoint = i == 0;
+            return true;
+        }
+    return false;
+}
+
+/* A run being moved, file by file. */
+typedef struct earlier {
+    const char *directory;
+    char folder[4200]; /* "": nothing was moved yet */
+    int files, checkpoints;
+} earlier;
+
+static int move(const cli *c, earlier *e, const char *name)
+{
+    char from[4400], to[4500];
+    snprintf(from, sizeof from, "%.4096s/%s", e->directory, name);
+    if (!e->folder[0] && !make_earlier(e->directory, e->folder, sizeof e->folder))
+        return failed_to_move(c, from);
+    snprintf(to, sizeof to, "%s/%s", e->folder, name);
+    return rename(from, to) ? failed_to_move(c, from) : EXIT_DONE;
+}
+
+static void tell_moved(const cli *c, const earlier *e)
+{
+    if (e->checkpoints > 0)
+        fprintf(stderr, "%s: moved %d checkpoint%s of an earlier run to %s\n", c->name,
+                e->checkpoints, e->checkpoints == 1 ? "" : "s", e->folder);
+    else if (e->files > 0)
+        fprintf(stderr, "%s: moved the log of an earlier run to %s\n", c->name, e->folder);
+}
+
 int set_earlier_aside(const cli *c, const char *directory)
 {
-    char patterns[3][4200], folder[4200], to[4500];
-    snprintf(patterns[0], sizeof patterns[0], "%.4096s/step-*.safetensors", directory);
-    snprintf(patterns[1], sizeof patterns[1], "%.4096s/run.jsonl", directory);
-    snprintf(patterns[2], sizeof patterns[2], "%.4096s/plot.svg", directory);
-    glob_t found;
-    if (glob(patterns[0], 0, NULL, &found) != 0)
-        return EXIT_DONE; /* no checkpoint */
-    size_t checkpoints = found.gl_pathc;
-    for (int i = 1; i < 3; i++)
-        (void)glob(patterns[i], GLOB_APPEND, NULL, &found); /* may be there, or not */
+    if (!directory)
+        return EXIT_DONE;
+    DIR *all = opendir(directory);
+    if (!all)
+        return cli_error(c, EXIT_USAGE, LS_IO, "name another directory",
+                         "cannot see what is in '%s': %s", directory, strerror(errno));
+    earlier e = { .directory = directory };
     int status = EXIT_DONE;
-    if (!make_earlier(directory, folder, sizeof folder))
-        status = failed_to_move(c, found.gl_pathv[0]);
-    for (size_t i = 0; i < found.gl_pathc && status == EXIT_DONE; i++) {
-        snprintf(to, sizeof to, "%s%s", folder, strrchr(found.gl_pathv[i], '/'));
-        if (rename(found.gl_pathv[i], to))
-            status = failed_to_move(c, found.gl_pathv[i]);
+    for (struct dirent *entry; status == EXIT_DONE && (entry = readdir(all));) {
+        bool checkpoint;
+        if (!is_of_a_run(entry->d_name, &checkpoint))
+            continue;
+        status = move(c, &e, entry->d_name);
+        e.files++;
+        e.checkpoints += checkpoint;
     }
-    globfree(&found);
+    closedir(all);
     if (status == EXIT_DONE)
-        fprintf(stderr, "%s: moved %zu checkpoint%s of an earlier run to %s\n", c->name,
-                checkpoints, checkpoints == 1 ? "" : "s", folder);
+        tell_moved(c, &e);
     return status;
 }

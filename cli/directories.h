@@ -13,9 +13,9 @@ int check_directory(const cli *c, const char *option, const char *path);
 /* That a file of that path can be made. */
 int check_file(const cli *c, const char *option, const char *path);
 
-/* A new run begins in a directory: checkpoints, log and plot of an earlier one there, if it has
- * any checkpoint, are moved to DIRECTORY/earlier-N, and a line says so. Nothing is lost, and who resumes
- * later goes on with the new run. */
+/* A new run begins in a directory: checkpoints, logs and plot of an earlier one there are moved to
+ * DIRECTORY/earlier-N, and a line says so. Nothing is lost, who resumes later goes on with the new
+ * run, and TensorBoard shows the earlier one as a run of its own. */
 int set_earlier_aside(const cli *c, const char *directory);
 
 #endif

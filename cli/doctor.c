@@ -6,9 +6,6 @@
 #include "doctor.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { WIDTH = 80, COLUMN = 24 };
 
@@ -20,20 +17,6 @@ static const doctor_group *const groups[] = {
 };
 
 enum { GROUPS = sizeof groups / sizeof groups[0] };
-
-static bool shows_colours(void)
-{
-    const char *no = getenv("NO_COLOR"), *kind = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(no && no[0]) && kind && kind[0] && strcmp(kind, "dumb") != 0;
-}
-
-/* What comes from files and the environment may hold anything; lines stay lines. */
-static void without_control(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
 
 static void print_json(doctor *d, doctor_state state, const char *what, const char *text,
                        const char *to_do)
@@ -57,15 +40,15 @@ void doctor_say(doctor *d, doctor_state state, const char *what, const char *to_
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     snprintf(hint, sizeof hint, "%s", to_do);
-    without_control(text);
-    without_control(hint);
+    cli_without_control(text); /* from files and the environment */
+    cli_without_control(hint);
     d->said[state]++;
     if (d->cli->json) {
         print_json(d, state, what, text, hint);
         return;
     }
-    printf("  %s%-4s%s  %-14s  ", d->colours ? colours[state] : "", states[state],
-           d->colours ? "\033[0m" : "", what);
+    printf("  %s%-4s%s  %-14s  ", d->screen.colour ? colours[state] : "", states[state],
+           d->screen.colour ? "\033[0m" : "", what);
     cli_fill(stdout, text, COLUMN, COLUMN, WIDTH);
     putchar('\n');
     if (hint[0]) {
@@ -79,8 +62,8 @@ static void make_checks(doctor *d, const doctor_group *group, bool first)
 {
     d->group = group->name;
     if (!d->cli->json)
-        printf("%s%s%s%s\n", first ? "" : "\n", d->colours ? "\033[1m" : "", group->name,
-               d->colours ? "\033[0m" : "");
+        printf("%s%s%s%s\n", first ? "" : "\n", d->screen.colour ? "\033[1m" : "", group->name,
+               d->screen.colour ? "\033[0m" : "");
     for (int i = 0; i < group->count; i++) {
         group->checks[i](d);
         fflush(stdout); /* one that hangs is seen */
@@ -105,7 +88,7 @@ static void print_end(const doctor *d)
 static int run(const cli *c, void *request, int n, char **positional)
 {
     (void)request, (void)n, (void)positional;
-    doctor d = { .cli = c, .colours = shows_colours() };
+    doctor d = { .cli = c, .screen = terminal_look(stdout) };
     for (int i = 0; i < GROUPS; i++)
         make_checks(&d, groups[i], i == 0);
     print_end(&d);
@@ -130,6 +113,6 @@ const command cli_doctor = {
     .examples = "What should be done on this host:\n\n  lockstep doctor\n\n"
                 "Whether anything is wrong, for a script:\n\n"
                 "  lockstep doctor --json | jq -r 'select(.state == \"FAIL\").text'",
-    .environment = "CC LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR TMPDIR",
+    .environment = "CC CLICOLOR_FORCE LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR TMPDIR",
     .run = run,
 };

@@ -5,6 +5,7 @@
 #define LOCKSTEP_CLI_DOCTOR_H
 
 #include "cli.h"
+#include "terminal.h"
 
 extern const command cli_doctor;
 
@@ -13,7 +14,7 @@ typedef enum doctor_state { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL } doctor_state;
 
 typedef struct doctor {
     const cli *cli;
-    bool colours;
+    terminal screen;
     const char *group; /* of the checks that speak now */
     int said[3];       /* of each state */
 } doctor;

@@ -21,6 +21,12 @@ static void check_versions(doctor *d)
                    ls_version());
 }
 
+/* Hosts that show the same line give the same bits. */
+static void check_profile(doctor *d)
+{
+    doctor_say(d, DOCTOR_OK, "math profile", "", "%s", ls_math_profile());
+}
+
 /* Each replica gives its number plus one, so the sum of two is three. */
 static ls_value *sum_step(ls_value *arguments, void *user)
 {
@@ -144,7 +150,8 @@ static void check_compiler(doctor *d)
                "none on PATH: models in FILE.c cannot be compiled");
 }
 
-static doctor_check *const checks[] = { check_versions, check_maths, check_libraries,
-                                        check_gpus,     check_mpi,   check_compiler };
+static doctor_check *const checks[] = { check_versions,  check_profile, check_maths,
+                                        check_libraries, check_gpus,    check_mpi,
+                                        check_compiler };
 
 const doctor_group doctor_software = { "Software", sizeof checks / sizeof checks[0], checks };

@@ -6,8 +6,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -121,36 +119,22 @@ static void check_port(doctor *d)
 
 /* ---- the terminal ------------------------------------------------------------------------------ */
 
-static bool speaks_utf8(void)
-{
-    static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        const char *value = getenv(variables[i]);
-        if (value && value[0])
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
-}
-
 static void check_terminal(doctor *d)
 {
-    struct winsize size = { 0 };
-    const char *kind = getenv("TERM");
+    const terminal *t = &d->screen;
     if (!isatty(STDOUT_FILENO)) {
         doctor_say(d, DOCTOR_OK, "terminal", "", "none: progress is shown as plain lines");
         return;
     }
-    if (!kind || !kind[0] || strcmp(kind, "dumb") == 0) {
+    if (!t->live) {
         doctor_say(d, DOCTOR_WARN, "terminal", "set TERM, to xterm-256color say",
                    "TERM says it can do nothing: progress is shown as plain lines");
         return;
     }
-    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    bool utf8 = speaks_utf8();
-    doctor_say(d, utf8 ? DOCTOR_OK : DOCTOR_WARN, "terminal",
-               utf8 ? "" : "set LANG=C.UTF-8: bars and curves are drawn in ASCII else",
-               "%.32s, %d x %d, %s, %s", kind, size.ws_col, size.ws_row,
-               d->colours ? "colours" : "no colours (NO_COLOR)", utf8 ? "UTF-8" : "no UTF-8");
+    doctor_say(d, t->utf8 ? DOCTOR_OK : DOCTOR_WARN, "terminal",
+               t->utf8 ? "" : "set LANG=C.UTF-8: bars and curves are drawn in ASCII else",
+               "%.32s, %d x %d, %s, %s", getenv("TERM"), t->columns, t->rows,
+               t->colour ? "colours" : "no colours (NO_COLOR)", t->utf8 ? "UTF-8" : "no UTF-8");
 }
 
 static doctor_check *const checks[] = { check_open_files, check_temporary, check_here, check_port,

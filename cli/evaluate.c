@@ -1,6 +1,6 @@
 /*
- * `lockstep evaluate CHECKPOINT`: loss and accuracy on the test set. The model and the number of
- * replicas are those the checkpoint names.
+ * `lockstep evaluate CHECKPOINT`: loss and accuracy on the test set, with the model and the data that
+ * the checkpoint names.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -61,6 +61,7 @@ const command cli_evaluate = {
         "the model's weights will do, with --model.",
     .values = "FILE",
     .examples = "  lockstep evaluate run",
+    .environment = "CC LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA TMPDIR",
     CLI_OPTIONS(options),
     .least = 1,
     .most = 1,

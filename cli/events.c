@@ -17,10 +17,19 @@ static bool same_directory(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
+/* A run that was killed may have left one, to which ours would be glued. */
+static void end_torn_line(FILE *file)
+{
+    bool torn = fseek(file, -1, SEEK_END) == 0 && getc(file) != '\n';
+    fseek(file, 0, SEEK_END);
+    if (torn)
+        putc('\n', file);
+}
+
 bool events_open(const cli *c, int n, const char *const *directories, bool resumed, events *out,
                  int *status)
 {
-    *out = (events){ .json = c->json };
+    *out = (events){ .cli = c, .json = c->json };
     if (c->json)
         out->to[out->count++] = stdout;
     for (int i = 0; i < n; i++) {
@@ -28,13 +37,16 @@ bool events_open(const cli *c, int n, const char *const *directories, bool resum
             continue;
         char path[4096];
         snprintf(path, sizeof path, "%s/run.jsonl", directories[i]);
-        FILE *file = fopen(path, resumed ? "a" : "w");
+        FILE *file = fopen(path, resumed ? "a+" : "w");
         if (!file) {
             *status = cli_error(c, EXIT_USAGE, LS_IO, "name a directory that can be written",
                                 "cannot write '%s': %s", path, strerror(errno));
             events_close(out);
             return false;
         }
+        if (resumed)
+            end_torn_line(file);
+        out->directories[out->count] = directories[i];
         out->to[out->count++] = file;
         out->where = out->where ? out->where : directories[i];
     }
@@ -54,10 +66,22 @@ FILE *events_read(events *e)
     return fmemopen(e->text, e->bytes, "r");
 }
 
+/* Why a file does not hold all events: of the first that is missing. */
+static void note_failure(events *e, int i)
+{
+    if (!e->why[i])
+        e->why[i] = errno;
+}
+
 void events_close(events *e)
 {
-    for (int i = e->json; i < e->count; i++)
-        fclose(e->to[i]);
+    for (int i = e->json; i < e->count; i++) {
+        if (fclose(e->to[i]))
+            note_failure(e, i);
+        if (e->why[i])
+            fprintf(stderr, "%s: warning: events are missing in '%s/run.jsonl': %s\n", e->cli->name,
+                    e->directories[i], strerror(e->why[i]));
+    }
     if (e->memory)
         fclose(e->memory);
     free(e->text);
@@ -110,14 +134,17 @@ static bool open_line(line *l, const char *event)
     return true;
 }
 
-static void close_line(const events *e, line *l, bool log_only)
+static void close_line(events *e, line *l, bool log_only)
 {
     json_close(&l->j);
     fclose(l->j.to);
-    for (int i = log_only && e->json; i < e->count; i++) {
-        fwrite(l->text, 1, l->bytes, e->to[i]);
-        cli_flush(e->to[i]);
+    if (e->json && !log_only) {
+        fwrite(l->text, 1, l->bytes, stdout);
+        cli_flush(stdout);
     }
+    for (int i = e->json; i < e->count; i++)
+        if (fwrite(l->text, 1, l->bytes, e->to[i]) < l->bytes || fflush(e->to[i]))
+            note_failure(e, i);
     if (e->memory)
         fwrite(l->text, 1, l->bytes, e->memory);
     free(l->text);

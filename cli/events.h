@@ -11,7 +11,10 @@
 enum { EVENTS_MOST_FILES = 2 };
 
 typedef struct events {
+    const cli *cli;
     FILE *to[1 + EVENTS_MOST_FILES];
+    const char *directories[1 + EVENTS_MOST_FILES]; /* of the files */
+    int why[1 + EVENTS_MOST_FILES];                 /* errno of what could not be written */
     int count;
     bool json;         /* the first is stdout */
     const char *where; /* the first directory; NULL: the run is remembered instead... */
@@ -24,6 +27,7 @@ typedef struct events {
  * anew. False: an error was told, *status says how it ends. */
 bool events_open(const cli *c, int n, const char *const *directories, bool resumed, events *out,
                  int *status);
+/* A file that could not be written is warned of. */
 void events_close(events *e);
 
 /* What was written so far, of a resumed run all of it, to be read and closed; NULL without memory. */

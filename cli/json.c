@@ -1,16 +1,35 @@
 /*
- * JSON lines. Invariant: what is printed is valid JSON whatever is given: quotes, backslashes and
+ * JSON lines, and writing to stdout. Invariant: what is printed is valid JSON whatever is given: quotes, backslashes and
  * control characters are escaped, numbers that are not finite are null. Bytes beyond ASCII pass as they
  * are, if they are UTF-8; others become '?'.
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
-/* How many bytes the UTF-8 character at `s` has; 0: it is none. Overlong forms and surrogates
- * are none. */
-static int utf8_length(const unsigned char *s)
+/* ---- stdout ------------------------------------------------------------------------------------- */
+
+static int why_not_flushed;
+
+void cli_flush(FILE *to)
+{
+    if (fflush(to) && to == stdout && !why_not_flushed)
+        why_not_flushed = errno;
+}
+
+int cli_not_flushed(void)
+{
+    return why_not_flushed;
+}
+
+/* ---- texts -------------------------------------------------------------------------------------- */
+
+/* How many bytes the UTF-8 character at `s`, where there are `room`, has; 0: it is none. Overlong forms
+ * and surrogates are none. */
+static int utf8_length(const unsigned char *s, size_t room)
 {
     static const struct {
         unsigned char mask, lead;
@@ -21,9 +40,11 @@ static int utf8_length(const unsigned char *s)
     for (int more = 0; more < 4; more++) {
         if ((s[0] & forms[more].mask) != forms[more].lead)
             continue;
+        if ((size_t)more >= room)
+            return 0;
         uint32_t code = s[0] & (unsigned char)~forms[more].mask;
         for (int i = 1; i <= more; i++) {
-            if ((s[i] & 0xc0) != 0x80) /* the end of the text stops here, too */
+            if ((s[i] & 0xc0) != 0x80)
                 return 0;
             code = code << 6 | (s[i] & 0x3f);
         }
@@ -34,11 +55,12 @@ static int utf8_length(const unsigned char *s)
     return 0;
 }
 
-static void put_string(FILE *to, const char *text)
+static void put_string(FILE *to, const char *text, size_t bytes)
 {
     putc('"', to);
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        int length = utf8_length(s);
+    const unsigned char *s = (const unsigned char *)text, *end = s + bytes;
+    while (s < end) {
+        int length = utf8_length(s, (size_t)(end - s));
         if (length == 0)
             putc('?', to), s++;
         else if (*s < 0x20)
@@ -59,7 +81,7 @@ static void put_key(json *j, const char *key)
     j->any = true;
     if (!key)
         return;
-    put_string(j->to, key);
+    put_string(j->to, key, strlen(key));
     putc(':', j->to);
 }
 
@@ -101,8 +123,13 @@ json json_open(FILE *to)
 
 void json_text(json *j, const char *key, const char *value)
 {
+    json_bytes(j, key, value, strlen(value));
+}
+
+void json_bytes(json *j, const char *key, const char *value, size_t bytes)
+{
     put_key(j, key);
-    put_string(j->to, value);
+    put_string(j->to, value, bytes);
 }
 
 void json_whole(json *j, const char *key, int64_t value)

@@ -45,6 +45,21 @@ static void what_is_not_utf8_becomes_a_question_mark(void **state)
     expect_text("\xe2\x82\"", "{\"k\":\"??\\\"\"}\n");     /* the quote is not swallowed */
 }
 
+static void bytes_are_counted(void **state)
+{
+    (void)state;
+    char *line = NULL;
+    size_t size;
+    FILE *to = open_memstream(&line, &size);
+    assert_non_null(to);
+    json j = json_open(to);
+    json_bytes(&j, "k", "a\0b\xe2\x82\xac", 5); /* the last character is cut off */
+    json_close(&j);
+    fclose(to);
+    assert_string_equal(line, "{\"k\":\"a\\u0000b??\"}\n");
+    free(line);
+}
+
 static void numbers_that_are_not_finite_are_null(void **state)
 {
     (void)state;
@@ -71,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_escaped),
         cmocka_unit_test(what_is_not_utf8_becomes_a_question_mark),
+        cmocka_unit_test(bytes_are_counted),
         cmocka_unit_test(numbers_that_are_not_finite_are_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "crash_guard.h"
 #include "doctor.h"
+#include "interrupt.h"
 #include "plot_command.h"
 #include "tables.h"
 #include "training.h"
@@ -51,7 +52,7 @@ const command cli_root = {
         "  {\"event\":\"error\",\"code\":\"..\",\"text\":\"..\",\"hint\":\"..\"}",
     .files = "  /usr/share/datasets/fashion-mnist\n\n"
              "Fashion-MNIST, as Debian's package dataset-fashion-mnist installs it.",
-    .environment = "LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR",
+    .environment = "CLICOLOR_FORCE LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR",
     .commands = &table,
 };
 
@@ -66,6 +67,7 @@ static void keep_standard_files(void)
 int main(int argc, char **argv)
 {
     keep_standard_files();
+    interrupt_leaves();
     int status = cli_run(&table, argc, argv);
     crash_guard_remove(); /* from here on it is we who leave */
     return status;

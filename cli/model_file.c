@@ -18,15 +18,9 @@
 
 #define SYMBOL "lockstep_model"
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 bool model_is_file(const char *which)
 {
-    return ends_with(which, ".c") || ends_with(which, ".so");
+    return cli_ends_with(which, ".c") || cli_ends_with(which, ".so");
 }
 
 const char *model_base_name(const char *which)
@@ -102,6 +96,15 @@ static int load(const cli *c, const char *which, const char *path, void **librar
                      why ? without_path(why, path) : "no reason given");
 }
 
+/* A checkpoint knows the name of a file, not where it is. */
+static int cannot_read(const cli *c, const char *which)
+{
+    bool trains = cli_ends_with(c->name, " train");
+    return cli_error(c, EXIT_USAGE, errno == ENOENT ? LS_NOT_FOUND : LS_IO,
+                     trains ? "give its path" : "give its path with --model FILE.c",
+                     "cannot read the model '%s': %s", which, strerror(errno));
+}
+
 /* What was compiled has no name any more. Its descriptor stays open: the name of one is that of what
  * was loaded by it, for as long as it is. */
 static int load_compiled(const cli *c, const char *which, void **library)
@@ -121,8 +124,7 @@ static int load_library(const cli *c, const char *which, void **library)
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     int status;
     if (fd < 0) {
-        status = cli_error(c, EXIT_USAGE, errno == ENOENT ? LS_NOT_FOUND : LS_IO, "",
-                           "cannot read the model '%s': %s", which, strerror(errno));
+        status = cannot_read(c, which);
     } else {
         status = check_elf(c, which, fd);
         close(fd);
@@ -165,8 +167,10 @@ static int make_model(const cli *c, const char *which, void *library, ls_model *
 static int open_file(const cli *c, const char *which, ls_model **out)
 {
     void *library = NULL;
-    int status = ends_with(which, ".c") ? load_compiled(c, which, &library)
-                                        : load_library(c, which, &library);
+    if (access(which, R_OK))
+        return cannot_read(c, which);
+    int status = cli_ends_with(which, ".c") ? load_compiled(c, which, &library)
+                                            : load_library(c, which, &library);
     return status == EXIT_DONE ? make_model(c, which, library, out) : status;
 }
 

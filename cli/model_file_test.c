@@ -133,7 +133,8 @@ static void what_does_not_compile_says_why(void **state)
         "...",
         true);
     assert_no_model(in_folder("none.c"),
-                    "lockstep train: cannot read the model '%s/none.c': No such file or directory",
+                    "lockstep train: cannot read the model '%s/none.c': No such file or directory; "
+                    "give its path",
                     false);
 }
 
@@ -206,7 +207,8 @@ static void libraries_that_are_none_are_told(void **state)
     (void)state;
     unsigned char elf[64] = { 0x7f, 'E', 'L', 'F', 1, 2, 1, [16] = 0, 3, 0, 21 };
     assert_no_model(in_folder("none.so"),
-                    "lockstep train: cannot read the model '%s/none.so': No such file or directory",
+                    "lockstep train: cannot read the model '%s/none.so': No such file or "
+                    "directory; give its path",
                     false);
     assert_no_model(
         write_text("text.so", "hello"),

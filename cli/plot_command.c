@@ -180,5 +180,5 @@ const command cli_plot = {
                 "  lockstep plot runs/first",
     .files = "  DIR/" RUN_LOG_NAME "\n\nWhat the run wrote down: the events of train --json.\n\n"
              "  DIR/" PLOT_SVG_NAME "\n\nThe plot, written again each time.",
-    .environment = "NO_COLOR",
+    .environment = "CLICOLOR_FORCE NO_COLOR",
 };

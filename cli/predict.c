@@ -128,6 +128,7 @@ const command cli_predict = {
         "Pictures are brought to the size that the model takes.",
     .values = "FILE",
     .examples = "  lockstep predict run shoe.png",
+    .environment = "CC LOCKSTEP_ISA TMPDIR",
     CLI_OPTIONS(options),
     .least = 2,
     .most = 2,

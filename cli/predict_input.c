@@ -91,7 +91,7 @@ static int open_picture(const cli *c, const char *file, predict_input *out)
     if (out->x)
         return EXIT_DONE;
     ls_status code = ls_error();
-    return cli_error(c, EXIT_USAGE, code, ls_error_hint(), "'%s': %s", file, data_error_text());
+    return cli_error(c, EXIT_USAGE, code, ls_error_hint(), "'%s': %s", file, cli_error_text());
 }
 
 static ls_value *parse(ls_value *batch, void *user)

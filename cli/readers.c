@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool cli_whole(const char *text, int64_t least, int64_t most, int64_t *out)
 {
@@ -50,4 +51,10 @@ bool cli_text(const char *text, void *to)
         return false;
     *(const char **)to = text;
     return true;
+}
+
+bool cli_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
 }

@@ -114,7 +114,7 @@ static int find(const cli *c, int n, const char *const *patterns, const char *hi
     if (ls_error_pending() != LS_NOT_FOUND)
         return ls_error_pending() ? data_failed(c) : EXIT_DONE;
     ls_error();
-    return cli_error(c, EXIT_USAGE, LS_NOT_FOUND, hint, "%s", data_error_text());
+    return cli_error(c, EXIT_USAGE, LS_NOT_FOUND, hint, "%s", cli_error_text());
 }
 
 int record_files_find(const cli *c, const char *spec, const char *hint, record_files *out)

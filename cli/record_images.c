@@ -98,7 +98,7 @@ int record_image_kind(const cli *c, const sample *x, const ls_feature *label,
             break;
     if (ls_error_pending()) {
         ls_status code = ls_error();
-        return cli_error(c, EXIT_USAGE, code, ls_error_hint(), "'%s': %s", name, data_error_text());
+        return cli_error(c, EXIT_USAGE, code, ls_error_hint(), "'%s': %s", name, cli_error_text());
     }
     if (*kind == IMAGE_ENCODED && sample_is_picture(x, &height, &width, &channels))
         return EXIT_DONE;

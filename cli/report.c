@@ -4,12 +4,10 @@
  */
 #include "cli.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
-/* So that one line stays one: what a user gave may hold anything. */
-static void without_control(char *text)
+void cli_without_control(char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -24,7 +22,7 @@ int cli_error(const cli *c, int status, ls_status code, const char *hint, const 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     snprintf(line, sizeof line, "%s: %s%s%s", c->name, text, hint[0] ? "; " : "", hint);
-    without_control(line);
+    cli_without_control(line);
     fprintf(stderr, "%s\n", line);
     if (c->json) {
         json j = json_open(stdout);
@@ -106,20 +104,13 @@ int cli_failed_with(const cli *c, int status)
     return cli_error(c, status, code, hint, "%s", cli_error_text());
 }
 
-static int why_not_written; /* errno of the first failure; 0: none */
-
-void cli_flush(FILE *to)
-{
-    if (fflush(to) && to == stdout && !why_not_written)
-        why_not_written = errno;
-}
-
 int cli_done(const cli *c)
 {
     cli_flush(stdout);
-    if (!why_not_written && !ferror(stdout))
+    int why = cli_not_flushed();
+    if (!why && !ferror(stdout))
         return EXIT_DONE;
-    int why = why_not_written ? why_not_written : errno;
     const cli plain = { .name = c->name }; /* there is no stdout to tell it on */
-    return cli_error(&plain, EXIT_FAILED, LS_IO, "", "cannot write the results: %s", strerror(why));
+    return cli_error(&plain, EXIT_FAILED, LS_IO, "", "cannot write the results%s%s",
+                     why ? ": " : "", why ? strerror(why) : "");
 }

@@ -31,12 +31,6 @@ static bool find(const char *path, char *out, size_t room)
     return ls_checkpoint_newest(path, out, room) == LS_OK;
 }
 
-/* Tests of many rows at once are faster; a text model's rows are long. */
-static int64_t batch_of(const char *model)
-{
-    return model && strcmp(model, "gpt") == 0 ? 0 : 256;
-}
-
 bool saved_open(const cli *c, saved_request *r, const char *path, session *out, int *status)
 {
     char file[4096];
@@ -55,8 +49,7 @@ bool saved_open(const cli *c, saved_request *r, const char *path, session *out, 
                   "'%s' does not say of which model it is", file);
         return false;
     }
-    if (!r->session.batch)
-        r->session.batch = batch_of(r->session.model);
+    r->session.test_batch = 256;
     if (!session_open(c, &r->session, out, status))
         return false;
     if (ls_trainer_take_weights(out->trainer, file) == LS_OK)

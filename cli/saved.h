@@ -13,8 +13,8 @@ typedef struct saved_request {
 
 void saved_defaults(void *request);
 
-/* `path`: a file or a directory of checkpoints. What the request leaves open (the model, replicas) is
- * as the checkpoint says. False: told, with `*status`. */
+/* `path`: a file or a directory of checkpoints. What the request leaves open of model and data is as
+ * the checkpoint says; replicas are not: they matter to training alone. False: told, with `*status`. */
 bool saved_open(const cli *c, saved_request *r, const char *path, session *out, int *status);
 
 /* Rows of a table of options. */
@@ -22,7 +22,7 @@ bool saved_open(const cli *c, saved_request *r, const char *path, session *out, 
 #define SAVED_OPTIONS                                                                              \
     { "--model", "MODEL", "a name or FILE.c (the checkpoint's)", "a name or a file", cli_text,     \
       SAVED_AT(model), .values = "cnn cnn2 mlp resnet gpt FILE" },                                 \
-        { "--data", "SPEC", "as of train (the model's default)", "a name or a file", cli_text,     \
+        { "--data", "SPEC", "as of train (the checkpoint's)", "a name or a file", cli_text,         \
           SAVED_AT(data), .values = "FILE" },                                                      \
         { "--batch", "N", "samples of each replica at once (256; gpt: 8)",                         \
           "a whole number of 1 or more", session_read_count, SAVED_AT(batch) },                    \

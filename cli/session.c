@@ -56,12 +56,40 @@ int session_devices(const session *s, const char *const **names)
 
 /* ---- the optimizer ------------------------------------------------------------------------------------ */
 
+/* Of data that cannot tell how many batches it has, how many samples there are may be known. */
+static int64_t epoch_steps(const session *s)
+{
+    int64_t steps = s->data.train ? ls_cardinality(s->data.train) : LS_UNKNOWN;
+    if (steps < 0 && s->data.train_samples > 0)
+        steps = (s->data.train_samples - 1) / s->global_batch + 1;
+    return steps;
+}
+
 /* Steps of the whole run, for a rate that falls to its end; 0: not known. */
 static int64_t all_steps(const session_request *r, const session *s)
 {
-    int64_t epoch = s->data.train ? ls_cardinality(s->data.train) : LS_UNKNOWN;
-    int64_t all = epoch > 0 && r->epochs > 0 ? epoch * r->epochs : 0;
+    int64_t epoch = epoch_steps(s), all;
+    if (epoch < 1 || r->epochs < 1 || __builtin_mul_overflow(epoch, r->epochs, &all))
+        all = 0;
     return r->steps > 0 && (all == 0 || r->steps < all) ? r->steps : all;
+}
+
+/* A cosine has an end to fall to, or it is no cosine. */
+static int check_schedule(const cli *c, const session_request *r, const session *s)
+{
+    int64_t steps = all_steps(r, s);
+    if (r->schedule != SCHEDULE_COSINE || steps > r->warmup)
+        return EXIT_DONE;
+    if (steps == 0)
+        return cli_error(c, EXIT_USAGE, LS_INVALID, "say how many with --steps",
+                         "--schedule cosine falls to the last step, and how many steps --epochs "
+                         "%lld takes is not known",
+                         (long long)r->epochs);
+    return cli_error(c, EXIT_USAGE, LS_INVALID,
+                     "give a smaller --warmup, or more --steps or --epochs",
+                     "--schedule cosine falls after the warm-up, and --warmup %lld leaves none of "
+                     "%lld steps",
+                     (long long)r->warmup, (long long)steps);
 }
 
 static double rate_of(const session_request *r)
@@ -71,10 +99,10 @@ static double rate_of(const session_request *r)
 
 static ls_schedule schedule_of(const session_request *r, const session *s)
 {
-    int64_t steps = all_steps(r, s) - r->warmup;
-    bool falls = r->schedule == SCHEDULE_COSINE && steps > 0;
+    bool falls = r->schedule == SCHEDULE_COSINE;
     return *LS_SCHEDULE(.kind = falls ? LS_SCHEDULE_COSINE : LS_SCHEDULE_CONSTANT,
-                        .rate = rate_of(r), .steps = falls ? steps : 0, .warmup_steps = r->warmup);
+                        .rate = rate_of(r), .steps = falls ? all_steps(r, s) - r->warmup : 0,
+                        .warmup_steps = r->warmup);
 }
 
 static ls_optimizer *make_optimizer(const session_request *r, const session *s)
@@ -143,6 +171,13 @@ static void guard(const cli *c, const char *which)
     crash_guard_install(c, what);
 }
 
+/* Tests of many rows at once are faster; but a text's rows are long. */
+static int64_t batch_of(const session_request *r, const session *s)
+{
+    int64_t own = r->test_batch && !s->text ? r->test_batch : ls_model_batch(s->model.model);
+    return r->batch ? r->batch : own;
+}
+
 static bool open_model(const cli *c, const session_request *r, session *s, int *status)
 {
     const char *which = r->model ? r->model : "cnn";
@@ -156,9 +191,11 @@ static bool open_model(const cli *c, const session_request *r, session *s, int *
     ls_model *m = s->model.model;
     s->model_name = s->model.name;
     s->text = data_is_text(ls_model_input(m), ls_model_label(m));
-    int64_t batch = r->batch ? r->batch : ls_model_batch(m);
-    s->global_batch = batch * ls_num_replicas(s->strategy);
-    if (!open_data(c, r, m, s, status)) {
+    s->global_batch = batch_of(r, s) * ls_num_replicas(s->strategy);
+    bool ready = open_data(c, r, m, s, status);
+    if (ready)
+        *status = check_schedule(c, r, s);
+    if (!ready || *status != EXIT_DONE) {
         ls_model_free(m);
         return false;
     }

@@ -29,7 +29,8 @@ typedef enum session_schedule {
 typedef struct session_request {
     const char *model;
     const char *data;
-    int64_t replicas, threads, batch; /* batch: per replica */
+    int64_t replicas, threads, batch; /* batch: per replica... */
+    int64_t test_batch;               /* ...and its default, but for text; 0: the model's own */
     const char *devices;
     ls_cross_device cross_device;
     session_optimizer optimizer;

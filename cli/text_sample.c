@@ -89,7 +89,7 @@ static int next_byte(writing *w)
 
 static bool write_bytes(const cli *c, writing *w, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes && !interrupt_came(); i++) {
+    for (int64_t i = 0; i < bytes && !interrupt_came() && !ferror(stdout); i++) {
         int byte = -1;
         LS_FRAME
             byte = next_byte(w);
@@ -99,7 +99,7 @@ static bool write_bytes(const cli *c, writing *w, int64_t bytes)
         if (c->json)
             continue;
         putchar(byte);
-        fflush(stdout);
+        cli_flush(stdout);
     }
     return true;
 }
@@ -110,11 +110,11 @@ static int print_text(const cli *c, writing *w, const char *prompt)
         putchar('\n');
         return cli_done(c);
     }
+    size_t given = strlen(prompt);
     json j = json_open(stdout);
-    w->text[w->length] = '\0';
     json_text(&j, "event", "sample");
     json_text(&j, "prompt", prompt);
-    json_text(&j, "text", (const char *)w->text + strlen(prompt));
+    json_bytes(&j, "text", (const char *)w->text + given, (size_t)w->length - given);
     json_close(&j);
     return cli_done(c);
 }
@@ -210,6 +210,7 @@ const command cli_sample = {
         "gives the same text.",
     .values = "FILE",
     .examples = "  lockstep sample run --bytes 500 --prompt 'In the beginning '",
+    .environment = "CC LOCKSTEP_ISA TMPDIR",
     CLI_OPTIONS(options),
     .least = 1,
     .most = 1,

@@ -1,7 +1,7 @@
 /*
  * How fast training goes: samples a second in windows of steps, and the median of those after the
- * first, in which steps are traced and caches are cold. What is done between steps (tests,
- * checkpoints) belongs to no window.
+ * first, in which steps are traced and caches are cold. Tests belong to no window; a checkpoint is part
+ * of the step that follows it, unless the clock was told to stand.
  */
 #ifndef LOCKSTEP_CLI_THROUGHPUT_H
 #define LOCKSTEP_CLI_THROUGHPUT_H

@@ -40,7 +40,8 @@ static bool read_schedule(const char *text, void *to)
 
 static const cli_option options[] = {
     { "--data", "SPEC",
-      "fashion-mnist, FILE.npz, TFRecord files, or a text for gpt (fashion-mnist)",
+      "fashion-mnist, FILE.npz, TFRecord files, or a text for gpt (fashion-mnist; gpt: what the "
+      "program bible prints)",
       "a name or a file", cli_text, IN_SESSION(data), .values = "FILE",
       .group = "What is trained, and how" },
     { "--batch", "N", "samples of each replica in a step (64; gpt: 8)", COUNT, session_read_count,
@@ -95,18 +96,20 @@ const command cli_train = {
     .name = "train",
     .arguments = "[MODEL]",
     .help = "train a model on several devices",
-    .about = "Trains a model: cnn (the default), cnn2, mlp, resnet or gpt, or one of your own: "
-             "FILE.c or "
-             "FILE.so, which defines `ls_model *lockstep_model(void)` (see <lockstep/model.h>). A "
-             "FILE.c "
-             "is compiled with the system's compiler.\n\n"
-             "The result belongs to the command line, not to the machine: the same options give "
-             "the same "
-             "bits on any number of devices. --devices and --log and their like change nothing of "
-             "it; --replicas, --threads, --batch and --seed do.\n\n"
-             "Ctrl-C and SIGTERM save (with --checkpoint) and leave with status 130; --resume goes "
-             "on at "
-             "the exact sample, as if the run had never stopped. A second Ctrl-C ends at once.",
+    .about =
+        "Trains a model: cnn (the default), cnn2, mlp, resnet or gpt, or one of your own: "
+        "FILE.c or "
+        "FILE.so, which defines `ls_model *lockstep_model(void)` (see <lockstep/model.h>). A "
+        "FILE.c "
+        "is compiled with the system's compiler.\n\n"
+        "The result belongs to the command line, not to the machine: the same options give "
+        "the same "
+        "bits on any number of devices. --devices and --log and their like change nothing of "
+        "it; --replicas, --threads, --batch and --seed do.\n\n"
+        "Ctrl-C and SIGTERM save (with --checkpoint) and leave with status 130; --resume goes "
+        "on at "
+        "the exact sample, as if the run had never stopped. Ctrl-C after another signal ends at "
+        "once.",
     .values = "cnn cnn2 mlp resnet gpt FILE",
     .examples = "Train the default model for one epoch:\n\n"
                 "  lockstep train\n\n"
@@ -118,8 +121,10 @@ const command cli_train = {
                 "  lockstep train mine.c --data mine.npz",
     .files =
         "DIR/step-NNNNNNNNN.safetensors: checkpoints, which any reader of safetensors "
-        "opens.\n\nDIR/earlier-N: what was there of an earlier run, when another "
+        "opens.\n\nDIR/earlier-N: checkpoints and logs that were there of an earlier run, when "
+        "another "
         "began.\n\nDIR/run.jsonl: the events of the run, from which `lockstep plot DIR` draws.",
+    .environment = "CC CLICOLOR_FORCE LOCKSTEP_FASHION_MNIST LOCKSTEP_ISA NO_COLOR TMPDIR",
     CLI_OPTIONS(options),
     .most = 1,
     .request_bytes = sizeof(train_request),

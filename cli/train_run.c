@@ -80,7 +80,8 @@ static bool make_callbacks(run *t)
         return false;
     if (r->log && !add_callback(t, ls_event_log(r->log, 0)))
         return false;
-    return add_callback(t, &t->watch.callback); /* last: what ends a run is told to all before it */
+    /* Checkpoints are saved when all others have been called, wherever they stand. */
+    return add_callback(t, &t->watch.callback);
 }
 
 /* From the newest good checkpoint; if there is none, the run begins. */
@@ -112,8 +113,11 @@ static int take_state(run *t)
     if (status == EXIT_DONE && !t->resumed[0] && r->init &&
         ls_trainer_take_weights(t->session.trainer, r->init))
         status = cli_failed_with(t->cli, EXIT_USAGE); /* about a file of the user's, too */
-    if (status == EXIT_DONE && r->checkpoint && !r->resume)
+    /* Of two names of one directory the second finds nothing. */
+    if (status == EXIT_DONE && !t->resumed[0])
         status = set_earlier_aside(t->cli, r->checkpoint);
+    if (status == EXIT_DONE && !t->resumed[0])
+        status = set_earlier_aside(t->cli, r->log);
     return status;
 }
 
@@ -132,7 +136,7 @@ static void print_head(const run *t)
     printf("\n");
     if (t->resumed[0])
         printf("going on after step %lld, from %s\n", (long long)t->resumed_step, t->resumed);
-    fflush(stdout);
+    cli_flush(stdout);
 }
 
 /* ---- ending --------------------------------------------------------------------------------------------- */
@@ -175,35 +179,37 @@ static void print_end(const run *t, const events_end *end)
     printf("\nweights %s\n", end->weights);
 }
 
+/* Saved by the callback; says where, and how to go on. */
+static int leave(run *t, const char *signal)
+{
+    const train_request *r = t->request;
+    char path[4096] = "";
+    if (r->checkpoint && ls_checkpoint_newest(r->checkpoint, path, sizeof path))
+        ls_error();
+    events_interrupted(&t->events, t->watch.step, signal, path[0] ? path : NULL);
+    const char *what = path[0]         ? "saved "
+                       : r->checkpoint ? "there was nothing to save in "
+                                       : "nothing was saved: there is no --checkpoint";
+    const char *where = path[0] ? path : r->checkpoint ? r->checkpoint : "";
+    fprintf(stderr, "%s: stopped by %s after step %lld; %s%s%s\n", t->cli->name, signal,
+            (long long)t->watch.step, what, where, path[0] ? "; --resume goes on from there" : "");
+    return EXIT_INTERRUPTED;
+}
+
 static int finish(run *t)
 {
     events_end end = { 0 };
-    if (!test_at_end(t) || !take_end(t, &end))
+    if (!test_at_end(t))
+        return cli_failed(t->cli);
+    if (interrupt_came())
+        return leave(t, interrupt_came());
+    if (!take_end(t, &end))
         return cli_failed(t->cli);
     events_done(&t->events, &t->session, &end);
     plot_at_end(t->cli, t->events.where, events_read(&t->events));
     if (!t->cli->json)
         print_end(t, &end);
     return cli_done(t->cli);
-}
-
-/* Saved by the callback; says where, and how to go on. */
-static int leave(run *t)
-{
-    const train_request *r = t->request;
-    char path[4096] = "";
-    if (r->checkpoint && ls_checkpoint_newest(r->checkpoint, path, sizeof path))
-        ls_error();
-    events_interrupted(&t->events, t->watch.step, t->watch.signal, path[0] ? path : NULL);
-    if (path[0])
-        fprintf(stderr,
-                "%s: stopped by %s after step %lld; saved %s; --resume goes on from there\n",
-                t->cli->name, t->watch.signal, (long long)t->watch.step, path);
-    else
-        fprintf(stderr,
-                "%s: stopped by %s after step %lld; nothing was saved: there is no --checkpoint\n",
-                t->cli->name, t->watch.signal, (long long)t->watch.step);
-    return EXIT_INTERRUPTED;
 }
 
 static bool write_profile(const run *t)
@@ -216,34 +222,58 @@ static bool write_profile(const run *t)
 /* The position in the checkpoint is none of this data. */
 static int other_data(const run *t)
 {
+    ls_checkpoint_record record = { .size = sizeof record };
+    const char *given = t->session.data.name;
     ls_error();
-    return cli_error(
-        t->cli, EXIT_USAGE, LS_INVALID, "go on with the --data that the run began with",
-        "'%s' was trained with other data than '%s'", t->resumed, t->session.data.name);
+    bool known = ls_checkpoint_look(t->resumed, &record) == LS_OK;
+    ls_error();
+    if (known && record.data && record.data[0] && strcmp(record.data, given) != 0)
+        return cli_error(t->cli, EXIT_USAGE, LS_INVALID, "go on with that --data",
+                         "'%s' was trained with the data '%s', which '%s' is not", t->resumed,
+                         record.data, given);
+    return cli_error(t->cli, EXIT_USAGE, LS_INVALID, "go on with the data that the run began with",
+                     "'%s' was trained with other data than '%s' has now", t->resumed, given);
 }
 
-static int fit(run *t)
+static ls_status run_fit(run *t)
 {
-    const train_request *r = t->request;
+    const session_request *r = &t->request->session;
     session *s = &t->session;
-    if (r->profile && ls_profile_start(s->strategy))
-        return cli_failed(t->cli);
     bar *shown = t->cli->json ? NULL : bar_open(stdout, NULL);
     t->watch.bar = shown;
     ls_log_set(print_log, t, LS_LOG_WARNING);
     ls_status st =
-        ls_fit(s->trainer, LS_FIT(.data = s->data.train, .test = s->data.test,
-                                  .epochs = r->session.epochs, .steps = r->session.steps,
-                                  .n_callbacks = t->n_callbacks, .callbacks = t->callbacks));
+        ls_fit(s->trainer,
+               LS_FIT(.data = s->data.train, .test = s->data.test, .epochs = r->epochs,
+                      .steps = r->steps, .n_callbacks = t->n_callbacks, .callbacks = t->callbacks));
     bar_close(shown);
     t->watch.bar = NULL;
-    bool profiled = write_profile(t);
     ls_log_set(NULL, NULL, LS_LOG_WARNING);
-    if (t->resumed[0] && st == LS_INVALID && t->watch.step == t->resumed_step)
-        return other_data(t);
-    if (st || !profiled)
+    return st;
+}
+
+static int fit(run *t)
+{
+    if (t->request->profile && ls_profile_start(t->session.strategy))
         return cli_failed(t->cli);
-    return t->watch.signal ? leave(t) : finish(t);
+    ls_status st = run_fit(t);
+    bool profiled = write_profile(t);
+    if (t->resumed[0] && st == LS_INVALID && t->watch.began == 0)
+        return other_data(t);
+    if (st)
+        return cli_failed(t->cli);
+    ls_error(); /* of the profile, which is no reason to throw a trained model away */
+    int status;
+    if (t->watch.signal)
+        status = leave(t, t->watch.signal);
+    else if (ferror(stdout))
+        status = cli_done(t->cli);
+    else
+        status = finish(t);
+    if (profiled || write_profile(t)) /* perhaps there is room now */
+        return status;
+    int failed = cli_failed(t->cli);
+    return status == EXIT_DONE ? failed : status;
 }
 
 static int train(run *t)

@@ -1,10 +1,11 @@
 /*
- * Watching a fit. Step events: the first, every 100th, the last (told by train.c when it is
- * known to be the last). Invariant: nothing here changes what is trained.
+ * Watching a fit. Step events: the first, every 100th, the last, of which some are known to be the last
+ * only when the epoch, or the fit, has ended. Invariant: nothing here changes what is trained.
  */
 #include "train_watch.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,7 +89,7 @@ static void show(train_watch *w, const ls_progress *p, void (*how)(bar *, const 
     bar_facts f = where(p, testing);
     f.loss = p->step ? ls_trainer_value(p->trainer, "loss") : NAN;
     f.figures = figures;
-    f.n_figures = note_figures(w, tests, figures);
+    f.n_figures = p->step ? note_figures(w, tests, figures) : 0; /* before that all are NaN */
     note_shares(w, &f);
     how(w->bar, &f);
 }
@@ -109,7 +110,7 @@ static void show_step(train_watch *w, const ls_progress *p, bool last)
 static void note_checkpoint(const train_watch *w, int64_t step)
 {
     char path[4096];
-    if (!w->checkpoints)
+    if (!w->checkpoints || !crash_guard_is_on())
         return;
     snprintf(path, sizeof path, "%s/step-%09lld.safetensors", w->checkpoints, (long long)step);
     if (access(path, F_OK) == 0)
@@ -131,23 +132,36 @@ static ls_status at_begin(const ls_progress *p, void *user)
     return LS_OK;
 }
 
-static void tell_step(train_watch *w, double time, bool log_only)
+static void tell_step(train_watch *w, bool log_only)
 {
-    double rate = time > w->step_began ? (double)w->step_samples / (time - w->step_began) : NAN;
+    double rate = w->step_seconds > 0 ? (double)w->step_samples / w->step_seconds : NAN;
     events_step(w->events, w->step, w->loss, rate, log_only);
     if (log_only)
         return;
-    w->told = w->step;
-    w->step_began = time;
     w->step_samples = 0;
+    w->step_seconds = 0;
 }
 
-/* LS_END: somebody wants it to stop. */
+/* The last step, if it has no event yet. */
+static void tell_last(train_watch *w)
+{
+    if (w->step_samples > 0)
+        tell_step(w, false);
+}
+
+/* LS_END: somebody wants it to stop, or nobody can read what it prints. */
 static ls_status look_for_end(train_watch *w)
 {
+    bool late = w->deadline > 0 && now() - w->began > w->deadline;
     w->signal = interrupt_came();
-    w->late = w->deadline > 0 && now() - w->began > w->deadline;
-    return w->signal || w->late ? LS_END : LS_OK;
+    return w->signal || late || ferror(stdout) ? LS_END : LS_OK;
+}
+
+/* What is between steps is none of their time. */
+static void pause_clocks(train_watch *w)
+{
+    throughput_pause(&w->speed);
+    w->step_began = now();
 }
 
 static ls_status after_step(const ls_progress *p, void *user)
@@ -159,11 +173,13 @@ static ls_status after_step(const ls_progress *p, void *user)
     note_checkpoint(w, p->step - 1);
     w->loss = p->loss;
     w->step_samples += p->rows;
+    w->step_seconds += time - w->step_began;
+    w->step_began = time;
     throughput_step(&w->speed, time, p->rows);
     if (p->step == 1 || p->step % EVENT_EVERY == 0 || p->step == p->last_step)
-        tell_step(w, time, false);
+        tell_step(w, false);
     else if (p->step % LOG_EVERY == 0)
-        tell_step(w, time, true);
+        tell_step(w, true);
     ls_status end = look_for_end(w);
     show_step(w, p, end || p->step == p->last_step);
     return end;
@@ -172,7 +188,7 @@ static ls_status after_step(const ls_progress *p, void *user)
 static ls_status after_test_step(const ls_progress *p, void *user)
 {
     train_watch *w = user;
-    throughput_pause(&w->speed);
+    pause_clocks(w);
     ls_status end = look_for_end(w);
     if (end || p->test_step == p->test_steps || bar_due(w->bar))
         show(w, p, bar_test, true, false); /* figures of a test under way are the metrics' own */
@@ -182,9 +198,9 @@ static ls_status after_test_step(const ls_progress *p, void *user)
 static ls_status after_epoch(const ls_progress *p, void *user)
 {
     train_watch *w = user;
-    throughput_pause(&w->speed);
-    w->step_began = now();
-    w->step_samples = 0;
+    pause_clocks(w);
+    if (p->step == p->last_step) /* of data of unknown length that is known only now */
+        tell_last(w);
     if (!isnan(ls_trainer_value(p->trainer, "test_loss")))
         w->tested = p->step;
     events_epoch(w->events, w->session, p->epoch, p->step);
@@ -195,9 +211,9 @@ static ls_status after_epoch(const ls_progress *p, void *user)
 static ls_status at_end(const ls_progress *p, void *user)
 {
     train_watch *w = user;
+    (void)p;
     w->seconds = now() - w->began;
-    if (w->told != p->step && p->step > 0 && w->step_samples > 0)
-        tell_step(w, now(), false);
+    tell_last(w);
     return LS_OK;
 }
 

@@ -15,18 +15,17 @@ typedef struct train_watch {
     events *events;
     bar *bar; /* NULL: none */
     throughput speed;
-    double began;      /* the fit */
-    double deadline;   /* seconds since then; 0: none */
-    double step_began; /* the first step since the last step event */
-    int64_t step_samples;
+    double began;         /* the fit; 0: it never did */
+    double deadline;      /* seconds since then; 0: none */
+    double step_began;    /* the step under way */
+    double step_seconds;  /* of the steps since the last step event... */
+    int64_t step_samples; /* ...and their samples; 0: there are none */
     double before[LS_PHASES]; /* seconds of the replicas at the beginning */
     int64_t step;             /* the last one done */
     int64_t tested;           /* the step after which the last test was; -1: none */
     double seconds;           /* of the fit, at its end */
-    int64_t told;             /* the last one with an event */
     double loss;
     const char *signal;      /* that ended it; NULL */
-    bool late;               /* the deadline ended it */
     const char *checkpoints; /* where they go; NULL: nowhere */
 } train_watch;
 

@@ -107,7 +107,10 @@ expect 2 '' 'there are no files to read' bench input
 for files in '' ',' a,,b "$(seq -s , 65)"; do
     expect 2 '' "--data: '$files' is not up to 64 names of files" bench input --data "$files"
 done
-expect 1 '' "nowhere/x.tfrecord" bench input --data nowhere/x.tfrecord
+expect 2 '' "nowhere/x.tfrecord" bench input --data nowhere/x.tfrecord
+expect 2 '"event":"error"' "$lockstep" bench input --data "$lockstep" --json # no TFRecord file
+json_lines 1
+expect 2 '' "'/dev/null' has fewer records than one batch, 64; give more" bench input --data /dev/null
 expect 2 '' "unexpected argument 'now'" bench allreduce now
 expect 2 '"text":"unknown option .--fly=.*"}$' "unknown option '--fly=1'" bench dispatch --fly=1 --json
 

@@ -45,7 +45,7 @@ for state in "OK", "WARN", "FAIL":
 assert (end["fail"] > 0) == (sys.argv[2] == "1"), end
 names = {line["check"] for line in lines}
 wanted = {"cores", "SIMD", "bf16, AMX", "memory", "large pages", "shared memory", "open files", "temporary",
-          "here", "ports", "terminal", "lockstep", "two replicas", "oneDNN", "zlib", "jansson", "GPUs", "MPI",
+          "here", "ports", "terminal", "lockstep", "math profile", "two replicas", "oneDNN", "zlib", "jansson", "GPUs", "MPI",
           "C compiler", "Fashion-MNIST", "text for gpt"}
 assert wanted <= names, wanted - names
 END

@@ -1,8 +1,6 @@
 /*
  * Memory runs out while events are written: the n-th allocation fails, for every n. Each time it is told,
  * nothing leaks, what is in the file is whole, and the writer goes on.
- *
- * The linker puts the functions below in front of the allocator's (--wrap).
  */
 #include <lockstep.h>
 #include <lockstep/train.h>
@@ -17,31 +15,7 @@
 
 #include <cmocka.h>
 
-static long countdown = -1; /* allocations until one fails; below 0: none will */
-static bool failed_one;
-
-static bool fails(void)
-{
-    if (countdown < 0 || countdown-- != 0)
-        return false;
-    failed_one = true;
-    return true;
-}
-
-#define WRAP(result, name, parameters, ...)                                                        \
-    result __real_##name parameters;                                                               \
-    result __wrap_##name parameters;                                                               \
-    result __wrap_##name parameters                                                                \
-    {                                                                                              \
-        return fails() ? NULL : __real_##name(__VA_ARGS__);                                        \
-    }
-
-WRAP(void *, malloc, (size_t n), n)
-WRAP(void *, calloc, (size_t n, size_t m), n, m)
-WRAP(void *, realloc, (void *p, size_t n), p, n)
-WRAP(void *, aligned_alloc, (size_t a, size_t n), a, n)
-WRAP(char *, strdup, (const char *s), s)
-WRAP(char *, strndup, (const char *s, size_t n), s, n)
+#include "support/failing_memory.h"
 
 static char dir[] = "/tmp/lockstep-memory-XXXXXX", path[512];
 static ls_variable *weights;
@@ -145,12 +119,11 @@ static bool one_failure(long n)
     int before = open_files();
     LS_FRAME {
         ls_tensor *values = ls_ones(LS_F32, LS_DIMS(5));
-        failed_one = false;
-        countdown = n;
+        memory_fails_after(n);
         int written = write_events(values);
-        countdown = -1;
+        memory_is_back();
         /* who can do without goes on without; what is lost is told */
-        assert_true(failed_one || written == 6);
+        assert_true(memory_failed || written == 6);
         assert_int_equal(ls_error(), written == 6 ? LS_OK : LS_NO_MEMORY);
         assert_int_equal(open_files(), before);
         assert_int_equal(find_file(), written != -1);
@@ -160,7 +133,7 @@ static bool one_failure(long n)
             unlink(path);
         }
     }
-    return failed_one;
+    return memory_failed;
 }
 
 static void every_allocation_may_fail(void **state)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs into an empty folder, builds a C and a C++ program against what is there with
-# pkg-config alone, runs them and the command, and uninstalls: nothing may stay behind.
+# pkg-config alone, runs them and the command (a FILE.c finds its headers there), and uninstalls: nothing may
+# stay behind.
 #   install_test.sh SOURCE BUILD VERSION
 set -eu
 source=$1 build=$2 version=$3
@@ -60,6 +61,8 @@ fi
 
 command=$(find "$tmp/root" -path '*/bin/lockstep')
 [ "$("$command" --version)" = "lockstep $version" ] || fail 'the installed command does not run'
+python3 "$source/tests/train/after_test.py" "$command" records whole elsewhere ||
+    fail 'the installed command does not train a FILE.c'
 
 man=$(find "$tmp/root" -path '*/man1/lockstep.1*')
 [ -n "$man" ] || fail 'no lockstep(1)'

@@ -2,8 +2,6 @@
  * Memory runs out: the n-th allocation of a training step fails, for every n.
  * Each time the step says LS_NO_MEMORY, no variable and no counter has changed,
  * nothing leaks, and the next step works. Datasets and models are made under the same rule.
- *
- * The linker puts the functions below in front of the allocator's (--wrap).
  */
 #include <lockstep.h>
 #include <setjmp.h>
@@ -14,34 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
+#include "support/failing_memory.h"
 #include "tensor/journal.h"
-#include "tensor/storage.h"
-
-static _Atomic long countdown = -1; /* allocations until one fails; below 0: none will */
-static _Atomic bool failed_one;
-
-static bool fails(void)
-{
-    if (atomic_load(&countdown) < 0 || atomic_fetch_sub(&countdown, 1) != 0)
-        return false;
-    failed_one = true;
-    return true;
-}
-
-#define WRAP(result, name, parameters, ...)                                                        \
-    result __real_##name parameters;                                                               \
-    result __wrap_##name parameters;                                                               \
-    result __wrap_##name parameters                                                                \
-    {                                                                                              \
-        return fails() ? NULL : __real_##name(__VA_ARGS__);                                        \
-    }
-
-WRAP(void *, malloc, (size_t n), n)
-WRAP(void *, calloc, (size_t n, size_t m), n, m)
-WRAP(void *, realloc, (void *p, size_t n), p, n)
-WRAP(void *, aligned_alloc, (size_t a, size_t n), a, n)
-WRAP(char *, strdup, (const char *s), s)
 
 enum { VARIABLES = 3 };
 
@@ -146,8 +118,7 @@ static snapshot look(model *m)
 /* Gives stocks back, so that the next step has to ask for everything again. */
 static void empty_stocks(void)
 {
-    ls__storage_thread_end();
-    ls__arena_thread_end();
+    memory_keep_none();
 }
 
 static size_t memory(void)
@@ -177,13 +148,12 @@ static bool one_failure(long n, bool fresh, bool traced, runner by)
     ls__journal journal;
     ls__journal_open(&journal, NULL);
     ls__journal_use(by == JOURNALED ? &journal : NULL);
-    failed_one = false;
-    countdown = n;
+    memory_fails_after(n);
     ls_status st = step(&m);
-    atomic_store(&countdown, -1);
+    memory_is_back();
     ls__journal_use(NULL);
     ls__journal_commit(&journal);
-    if (failed_one) {
+    if (memory_failed) {
         if (st != LS_NO_MEMORY || ls_error() != LS_NO_MEMORY)
             fail_msg("allocation %ld: %s, '%s'", n, ls_status_name(st), ls_error_text());
         snapshot now = look(&m);
@@ -196,7 +166,7 @@ static bool one_failure(long n, bool fresh, bool traced, runner by)
     unmake(&m);
     if (memory() != before)
         fail_msg("allocation %ld: %zu bytes before, %zu after", n, before, memory());
-    return failed_one;
+    return memory_failed;
 }
 
 static void fail_all(runner by, long least[2][2])
@@ -245,7 +215,7 @@ static void a_rank_without_memory_ends_the_call_for_all(void **state)
     assert_non_null(comm);
     float data[2] = { 0 };
     for (int rank = 0; rank < 2; rank++) {
-        countdown = rank ? -1 : 0;
+        memory_fails_after(rank ? -1 : 0);
         assert_int_equal(ls_comm_all_reduce(comm, rank, LS_SUM, LS_F32, &data[rank], 1),
                          LS_NO_MEMORY);
         assert_int_equal(ls_error(), LS_NO_MEMORY);
@@ -279,14 +249,13 @@ static void every_allocation_of_examples_may_fail(void **state)
                                ls_leaf(ls_ones(LS_F32, LS_DIMS(4))) };
         ls_value *dict = ls_dict(3, (const char *const[]){ "image", "label", "box" }, leaves);
         long n = 0;
-        for (failed_one = true; failed_one; n++) {
+        for (memory_failed = true; memory_failed; n++) {
             size_t before = memory();
             empty_stocks();
-            failed_one = false;
-            countdown = n;
+            memory_fails_after(n);
             ls_status st = parse_again(dict);
-            countdown = -1;
-            assert_int_equal(st, failed_one ? LS_NO_MEMORY : LS_OK);
+            memory_is_back();
+            assert_int_equal(st, memory_failed ? LS_NO_MEMORY : LS_OK);
             assert_int_equal(ls_error(), st);
             assert_int_equal(memory(), before);
         }
@@ -327,14 +296,13 @@ static void every_allocation_of_distributed_datasets_may_fail(void **state)
     ls_log_set(NULL, NULL, LS_LOG_ERROR);
     for (int split = 0; split < 2; split++) {
         long n = 0;
-        for (failed_one = true; failed_one; n++) {
+        for (memory_failed = true; memory_failed; n++) {
             size_t before = memory();
             empty_stocks();
-            failed_one = false;
-            countdown = n;
+            memory_fails_after(n);
             ls_status st = distribute_again(s, split);
-            countdown = -1;
-            assert_int_equal(st, failed_one ? LS_NO_MEMORY : LS_OK);
+            memory_is_back();
+            assert_int_equal(st, memory_failed ? LS_NO_MEMORY : LS_OK);
             assert_int_equal(ls_error(), st);
             assert_int_equal(memory(), before);
         }
@@ -382,14 +350,13 @@ static void every_allocation_of_models_may_fail(void **state)
     (void)state;
     ls_strategy *s = ls_mirrored(LS_MIRRORED(.replicas = 2));
     long n = 0;
-    for (failed_one = true; failed_one; n++) {
+    for (memory_failed = true; memory_failed; n++) {
         size_t before = memory();
         empty_stocks();
-        failed_one = false;
-        countdown = n;
+        memory_fails_after(n);
         ls_status st = make_models_again(s);
-        countdown = -1;
-        assert_int_equal(st, failed_one ? LS_NO_MEMORY : LS_OK);
+        memory_is_back();
+        assert_int_equal(st, memory_failed ? LS_NO_MEMORY : LS_OK);
         assert_int_equal(ls_error(), st);
         assert_int_equal(memory(), before);
     }

@@ -1,8 +1,6 @@
 /*
  * Memory runs out while records are written and read: the n-th allocation fails, for every n. Each time
  * it is told, nothing leaks, no file is left that was not closed, and what is read is right.
- *
- * The linker puts the functions below in front of the allocator's (--wrap).
  */
 #include <lockstep.h>
 #include <lockstep/records.h>
@@ -17,34 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "tensor/storage.h"
-
-static long countdown = -1; /* allocations until one fails; below 0: none will */
-static bool failed_one;
-
-static bool fails(void)
-{
-    if (countdown < 0 || countdown-- != 0)
-        return false;
-    failed_one = true;
-    return true;
-}
-
-#define WRAP(result, name, parameters, ...)                                                        \
-    result __real_##name parameters;                                                               \
-    result __wrap_##name parameters;                                                               \
-    result __wrap_##name parameters                                                                \
-    {                                                                                              \
-        return fails() ? NULL : __real_##name(__VA_ARGS__);                                        \
-    }
-
-WRAP(void *, malloc, (size_t n), n)
-WRAP(void *, calloc, (size_t n, size_t m), n, m)
-WRAP(void *, realloc, (void *p, size_t n), p, n)
-WRAP(void *, aligned_alloc, (size_t a, size_t n), a, n)
-WRAP(char *, strdup, (const char *s), s)
-WRAP(char *, strndup, (const char *s, size_t n), s, n)
+#include "support/failing_memory.h"
 
 enum { RECORDS = 5, LONG = 600000 }; /* the last is longer than the reader's buffer */
 
@@ -120,15 +91,13 @@ static bool one_failure(long n, ls_compression kind, bool write)
     size_t before, after;
     int missing = 0, files = entries("/proc/self/fd");
     ls_memory(&before, NULL);
-    ls__storage_thread_end();
-    ls__arena_thread_end();
-    failed_one = false;
-    countdown = n;
+    memory_keep_none();
+    memory_fails_after(n);
     ls_status st = write ? write_records(written, kind) : read_records(kind, &missing);
-    countdown = -1;
+    memory_is_back();
     if (st && (st != LS_NO_MEMORY || ls_error() != LS_NO_MEMORY))
         fail_msg("allocation %ld: %s, '%s'", n, ls_status_name(st), ls_error_text());
-    assert_true(failed_one || !st);
+    assert_true(memory_failed || !st);
     assert_true(st || missing == 0); /* what is missing is told */
     if (write) {
         assert_int_equal(access(written, F_OK) == 0, st == LS_OK);
@@ -138,7 +107,7 @@ static bool one_failure(long n, ls_compression kind, bool write)
     assert_int_equal(entries("/proc/self/fd"), files);
     ls_memory(&after, NULL);
     assert_int_equal(after, before);
-    return failed_one;
+    return memory_failed;
 }
 
 static void every_allocation_may_fail(void **state)

@@ -15,7 +15,8 @@
  * is also done when some seconds have passed since the last time.
  *
  * A failure to write (LS_IO: a full disk) loses the events that were not on the disk yet, never those
- * that are: the file stays one that is read. The writer can be used on, and training with it.
+ * that are: the file stays one that is read. The writer can be used on. (A fit with ls_event_log
+ * fails then, as with any callback; its checkpoint is saved.)
  */
 #ifndef LOCKSTEP_EVENTS_H
 #define LOCKSTEP_EVENTS_H

@@ -49,11 +49,11 @@ typedef struct ls_trainer_options {
     int64_t global_batch;    /* rows that a loss is divided by; 0: a replica's own times V */
     int n_metrics;           /* beside the loss... */
     ls_metric *const *metrics; /* ...made in the strategy's scope; the trainer's from now on. NULL:
-                                * accuracy, when labels are integers */
+                                * accuracy, of a model with classes (ls_sparse_softmax_xent) */
     uint64_t seed;           /* for the record that checkpoints carry, and to be compared on
                               * resuming; what is drawn follows from ls_random_seed */
-    const char *command;     /* the same: how the run was started */
-    const char *data;        /* the same: what it is trained with */
+    const char *command;     /* for the record: how the run was started */
+    const char *data;        /* for the record: what it is trained with */
 } ls_trainer_options;
 LS_API void ls_trainer_init(ls_trainer_options *options);
 #ifndef __cplusplus
@@ -99,14 +99,15 @@ typedef struct ls_progress {
 } ls_progress;
 
 /* What is called when; any may be NULL. LS_END from any but `end` stops training there, cleanly;
- * other codes fail it (record why with an error of yours, or none). Callbacks are called in order, on
- * the thread that called ls_fit, in cross-replica context. What `save` gives (a dict of tensors, or
+ * other codes fail it (record why with an error of yours, or none). Callbacks are called in order, all of
+ * them even when one says LS_END, on the thread that called ls_fit and outside of replicas. What `save` gives (a dict of tensors, or
  * NULL for none) is in every checkpoint, and `load` gets it on resuming. */
 typedef struct ls_callback {
     size_t size;
     void *user;
     const char *name; /* must be given with save, and differ from those of others with save */
-    bool last;        /* called after all others, so that what it saves is what they know */
+    bool last;        /* called after all others, so that what it saves is what they know; of
+                       * several, those with `save` first */
     ls_status (*begin)(const ls_progress *p, void *user);
     ls_status (*step)(const ls_progress *p, void *user);
     ls_status (*test_step)(const ls_progress *p, void *user);
@@ -122,7 +123,8 @@ LS_API void ls_callback_init(ls_callback *callback);
 LS_API void ls_callback_free(ls_callback *callback);
 
 /* Stops when the figure got no better (lower; of accuracies, higher) by `least` for `patience` epochs;
- * with `best` the model then gets the weights of its best epoch. */
+ * with `best` the model then gets the weights of its best epoch. A run that it stopped stays stopped,
+ * resumed or fitted again. */
 typedef struct ls_early_stop_options {
     size_t size;
     const char *watch; /* "test_loss"; "loss" without a test */
@@ -181,7 +183,8 @@ LS_API void ls_fit_init(ls_fit_options *options);
 #endif
 
 /* LS_OK when it is done, also if a callback ended it. A trainer may be fitted again: it goes on,
- * and `epochs` and `steps` count from its beginning. */
+ * and `epochs` and `steps` count from its beginning. A fit that failed for lack of memory can be
+ * repeated: it goes on with the same bits, or says LS_STATE if its place in the data was lost. */
 LS_API ls_status ls_fit(ls_trainer *t, const ls_fit_options *options);
 
 /* Loss and metrics over all of `data`, a dataset as above: "test_loss" and so on of the trainer. */
@@ -195,7 +198,8 @@ LS_API ls_status ls_predict(ls_trainer *t, ls_dataset *data, ls_predicted fn, vo
 /* ---- saving ------------------------------------------------------------------------------------- */
 
 /* A checkpoint of all that training needs to go on, to the file `path`. Between steps: from a
- * callback, or outside. What callbacks save goes with it. */
+ * callback, or outside. What callbacks save goes with it. LS_UNSUPPORTED if the data cannot tell
+ * where it stands. */
 LS_API ls_status ls_trainer_save(ls_trainer *t, const char *path, int n_callbacks,
                                  ls_callback *const *callbacks);
 

@@ -33,7 +33,8 @@ LS_API ls_status ls_safetensors_write(const char *path, ls_value *tensors, int n
 /* All tensors, in the innermost frame: dtypes that Lockstep has not become the next larger one that it
  * has (f16 f32, i8 and i16 i32, u16 i32, u32 i64; u64 i64, LS_SHAPE if one does not fit).
  * LS_CORRUPT for a damaged file, with what is wrong; LS_UNSUPPORTED for other dtypes and for more than
- * LS_MAX_RANK dimensions. A file asks for no more memory than four times its size. */
+ * LS_MAX_RANK dimensions. Data asks for no more memory than four times its size in the file; headers, of
+ * which one of more than 100 MB is refused, for what their JSON takes. */
 LS_API ls_value *ls_safetensors_read(const char *path);
 
 /* A note of a file, in the innermost frame; NULL without an error when there is none. Reads the header

@@ -17,7 +17,7 @@ static _Thread_local int hint_wanted;
 const char *ls_status_name(ls_status status)
 {
     switch (status) {
-#define NAME_CASE(name, value, scope, text)                                                      \
+#define NAME_CASE(name, value, scope, text)                                                        \
     case name:                                                                                     \
         return #name;
         LS_STATUS_LIST(NAME_CASE)
@@ -29,7 +29,7 @@ const char *ls_status_name(ls_status status)
 const char *ls_status_text(ls_status status)
 {
     switch (status) {
-#define TEXT_CASE(name, value, scope, text)                                                      \
+#define TEXT_CASE(name, value, scope, text)                                                        \
     case name:                                                                                     \
         return text;
         LS_STATUS_LIST(TEXT_CASE)
@@ -41,7 +41,7 @@ const char *ls_status_text(ls_status status)
 ls_scope ls_status_scope(ls_status status)
 {
     switch (status) {
-#define SCOPE_CASE(name, value, scope, text)                                                     \
+#define SCOPE_CASE(name, value, scope, text)                                                       \
     case name:                                                                                     \
         return LS_SCOPE_##scope;
         LS_STATUS_LIST(SCOPE_CASE)
@@ -81,6 +81,14 @@ ls_status ls__fail_memory(const char *what, size_t bytes)
 {
     return ls__hint(ls__fail(LS_NO_MEMORY, "%s: no memory for %zu bytes", what, bytes),
                     "close frames earlier, use smaller batches, or a machine with more memory");
+}
+
+ls_status ls__check_options_size(const char *who, size_t size, size_t want)
+{
+    if (size == want)
+        return LS_OK;
+    return ls__hint(ls__fail(LS_INVALID, "%s: options of %zu bytes, wants %zu", who, size, want),
+                    "fill options with the macro, or with the _init function first");
 }
 
 ls_status ls_error(void)

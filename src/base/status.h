@@ -19,6 +19,9 @@ ls_status ls__hint(ls_status status, const char *format, ...) LS_PRINTF(2, 3);
 /* Fails with LS_NO_MEMORY and says what the memory was for. */
 ls_status ls__fail_memory(const char *what, size_t bytes);
 
+/* LS_INVALID when options are not of the size they should have. */
+ls_status ls__check_options_size(const char *who, size_t size, size_t want);
+
 /* An error scope (DESIGN rule H): what runs inside starts clean, and an error
  * left unread when it ends fails the call that opened the scope.
  *

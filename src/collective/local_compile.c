@@ -13,41 +13,29 @@
  *
  * Rounds in which nothing is left to do are dropped: so direct has one.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/status.h"
 #include "collective/local_plan.h"
 
 bool ls__ints_add(ls__ints *list, int value)
 {
-    if (list->n == list->room) {
-        size_t room = list->room ? 2 * (size_t)list->room : 64;
-        int *more = room > INT_MAX ? NULL : realloc(list->at, room * sizeof *more);
-        if (!more) {
-            ls__fail_memory("compiling a schedule", room * sizeof *more);
-            return false;
-        }
-        list->at = more;
-        list->room = (int)room;
-    }
+    int *more = ls__grow(list->at, list->n, &list->room, sizeof *more, "compiling a schedule");
+    if (!more)
+        return false;
+    list->at = more;
     list->at[list->n++] = value;
     return true;
 }
 
 bool ls__sum_add(ls__local *l, const ls__sum *sum)
 {
-    if (l->n_sums == l->room) {
-        size_t room = l->room ? 2 * (size_t)l->room : 16;
-        ls__sum *more = realloc(l->sums, room * sizeof *more);
-        if (!more) {
-            ls__fail_memory("compiling a schedule", room * sizeof *more);
-            return false;
-        }
-        l->sums = more;
-        l->room = (int)room;
-    }
+    ls__sum *more = ls__grow(l->sums, l->n_sums, &l->room, sizeof *more, "compiling a schedule");
+    if (!more)
+        return false;
+    l->sums = more;
     l->sums[l->n_sums++] = *sum;
     return true;
 }

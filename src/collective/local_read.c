@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/status.h"
 #include "collective/local_map.h"
 #include "collective/local_plan.h"
@@ -96,16 +97,11 @@ static ls_status gain(reader *r, int rank, uint32_t chunk, uint32_t node, int va
 
 static int new_value(ls__reading *out, ls__value value)
 {
-    if (out->n_values == out->room) {
-        size_t room = out->room ? 2 * (size_t)out->room : 64;
-        ls__value *more = realloc(out->values, room * sizeof *more);
-        if (!more) {
-            ls__fail_memory("reading a schedule", room * sizeof *more);
-            return -1;
-        }
-        out->values = more;
-        out->room = (int)room;
-    }
+    ls__value *more =
+        ls__grow(out->values, out->n_values, &out->room, sizeof *more, "reading a schedule");
+    if (!more)
+        return -1;
+    out->values = more;
     out->values[out->n_values] = value;
     return out->n_values++;
 }

@@ -26,6 +26,18 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* Signals are the program's: no thread of ours takes one. But a fault is of the thread that made it, and
+ * one that is blocked there kills the process, past the program's handler. */
+static sigset_t signals_of_program(void)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&all, faults[i]);
+    return all;
+}
+
 static int start(ls__thread *t, int core)
 {
     pthread_attr_t attr;
@@ -39,10 +51,8 @@ static int start(ls__thread *t, int core)
         CPU_SET((size_t)core, &set);
     if (core >= 0 || sched_getaffinity(getpid(), sizeof set, &set) == 0)
         error = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
-    /* Signals are the program's: no thread of ours takes one. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t blocked = signals_of_program(), before;
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     if (!error)
         error = pthread_create(&t->thread, &attr, thread_main, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -153,18 +153,28 @@ ls__input_wait ls__input_wait_begin(ls__phases *p)
     return wait;
 }
 
+void ls__phases_lock(ls__phases *p)
+{
+    for (int turn = 0; atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire); turn++)
+        ls__back_off(turn);
+}
+
+void ls__phases_unlock(ls__phases *p)
+{
+    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+}
+
 /* The step that waits for it is the next one. */
 static void add_wait(ls__phases *p, int64_t since, int64_t now)
 {
     atomic_fetch_add_explicit(&p->waited, now - since, memory_order_relaxed);
-    for (int turn = 0; atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire); turn++)
-        ls__back_off(turn);
+    ls__phases_lock(p);
     if (p->recording) {
         ls__phase_log_room(&p->waits, 1);
         ls__phase_log_add(&p->waits, LS_PHASE_INPUT,
                           atomic_load_explicit(&p->step, memory_order_relaxed), since, now);
     }
-    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+    ls__phases_unlock(p);
 }
 
 void ls__input_wait_end(ls__phases *p, ls__input_wait wait)

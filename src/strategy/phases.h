@@ -68,6 +68,10 @@ void ls__phases_room(ls__phases *p, int64_t more);
 /* What all are in, between rounds. */
 int ls__phases_now(const ls__phases *p);
 
+/* Around what is any thread's: whether phases are recorded, and waits. */
+void ls__phases_lock(ls__phases *p);
+void ls__phases_unlock(ls__phases *p);
+
 /* For ls__watch: of one replica's clock, and of all. */
 void ls__phase_watch(void *clock, ls_phase phase);
 void ls__phases_watch(void *phases, ls_phase phase);

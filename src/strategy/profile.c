@@ -20,23 +20,12 @@
 
 /* ---- starting and ending --------------------------------------------------------------------------- */
 
-static void lock(ls__phases *p)
-{
-    for (int turn = 0; atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire); turn++)
-        ls__back_off(turn);
-}
-
-static void unlock(ls__phases *p)
-{
-    atomic_flag_clear_explicit(&p->lock, memory_order_release);
-}
-
 static void stop(ls__phases *p)
 {
-    lock(p);
+    ls__phases_lock(p);
     p->recording = false;
     ls__phase_log_close(&p->waits);
-    unlock(p);
+    ls__phases_unlock(p);
     for (int r = 0; r < p->replicas; r++) {
         p->of[r].logged = false;
         ls__phase_log_close(&p->of[r].log);
@@ -56,11 +45,11 @@ static ls_status start(ls__phases *p)
     }
     for (int r = 0; r < p->replicas; r++)
         p->of[r].logged = true;
-    lock(p);
+    ls__phases_lock(p);
     p->waits = waits;
     p->recording = true;
     p->begun = ls__now();
-    unlock(p);
+    ls__phases_unlock(p);
     return LS_OK;
 }
 
@@ -163,7 +152,7 @@ static void put_span(page *f, int replica, const ls__phase_span *span, int64_t b
 static int64_t put_row(page *f, const ls__phases *p, int replica, int64_t n_waits)
 {
     const ls__phase_log *own = &p->of[replica].log, *waits = &p->waits;
-    int64_t at = p->begun, written = 0, left_out = own->left_out + waits->left_out;
+    int64_t at = p->begun, written = 0, left_out = own->left_out;
     for (int64_t i = 0, k = 0; i < own->count || k < n_waits;) {
         const ls__phase_span *a = i < own->count ? ls__phase_log_at(own, i) : NULL;
         const ls__phase_span *b = k < n_waits ? ls__phase_log_at(waits, k) : NULL;
@@ -188,10 +177,10 @@ static int64_t put_row(page *f, const ls__phases *p, int replica, int64_t n_wait
 static ls_status write_all(const ls_strategy *s, page *f)
 {
     ls__phases *p = s->phases;
-    lock(p);
+    ls__phases_lock(p);
     const int64_t n_waits = p->waits.count; /* more may be added behind them */
-    unlock(p);
-    int64_t left_out = 0;
+    int64_t left_out = p->waits.left_out;
+    ls__phases_unlock(p);
     put(f, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
     put_names(f, s);
     for (int r = 0; r < s->replicas && !f->status; r++)

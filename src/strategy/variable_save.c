@@ -146,6 +146,8 @@ static ls_status take(plan *p, const ls_variable *v, int i, const char *key, con
     ls_tensor *t = ls_leaf_tensor(entry);
     if (!t)
         return ls_error_pending();
+    if (!ls__is_dense(t))
+        return ls__fail(LS_SHAPE, "ls_variables_restore: '%s' is no dense tensor of numbers", key);
     if (!ls__spec_equal(spec, &t->spec))
         return ls__hint(ls__fail(LS_SHAPE,
                                  "ls_variables_restore: variable '%s' is %s, and '%s' was "
@@ -172,6 +174,8 @@ static ls_status plan_variable(plan *p, const ls_value *saved, const ls_variable
 {
     ls_status st = LS_OK;
     bool copies = ls__has_own_cells(v) && has_copies(saved, v);
+    if (ls_error_pending())
+        return ls_error_pending(); /* of names, for which there was no memory */
     ls_value *whole = find(saved, v->name);
     if (!copies && !whole && ls__has_own_cells(v) && find(saved, ls__copy_name(v->name, 0)))
         return ls__hint(ls__fail(LS_NOT_FOUND,

@@ -170,6 +170,12 @@ static void all_or_nothing(void **state)
         wide[1] = ls_list(0, NULL);
         assert_int_equal(ls_variables_restore(2, m.all, ls_dict(3, keys, wide)), LS_SHAPE);
         said(LS_SHAPE, "'sum' is no tensor but a nest", NULL);
+        ls_tensor *row = ls_from(LS_I64, LS_DIMS(1), (int64_t[]){ 3 });
+        ls_variable *table = ls_variable_new("sum", ls_zeros(LS_F32, LS_DIMS(4, 2)), true);
+        wide[1] = ls_leaf(ls_sparse(row, ls_ones(LS_F32, LS_DIMS(1, 2)), 4));
+        assert_int_equal(ls_variables_restore(1, &table, ls_dict(3, keys, wide)), LS_SHAPE);
+        said(LS_SHAPE, "'sum' is no dense tensor of numbers", NULL);
+        ls_variable_free(table);
         holds(ls_read(m.all[W]), 5); /* w would have fitted */
         wide[1] = ls_leaf(number(8));
         assert_int_equal(ls_variables_restore(2, m.all, ls_dict(3, keys, wide)), LS_OK);

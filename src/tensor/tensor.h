@@ -56,6 +56,12 @@ static inline void *ls__data(const ls_tensor *t)
     return t->storage->data;
 }
 
+/* Numbers that are there, one for each element. */
+static inline bool ls__is_dense(const ls_tensor *t)
+{
+    return t->spec.dtype != LS_BYTES && !t->sparse_rows && !t->storage->symbol;
+}
+
 /* A handle in the innermost frame that takes over one reference on `storage`,
  * also when it fails (NULL). */
 ls_tensor *ls__handle(const ls__spec *spec, ls__storage *storage, uint64_t id, ls__device *device);

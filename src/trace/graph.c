@@ -8,28 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "tensor/convert.h"
 
 /* ---- growing arrays ------------------------------------------------------------- */
 
-static void *grown(void *at, int n, int *room, size_t element)
-{
-    if (n < *room)
-        return at;
-    int more = *room ? 2 * *room : 32;
-    void *bigger = realloc(at, (size_t)more * element);
-    if (!bigger) {
-        ls__fail_memory("a traced step", (size_t)more * element);
-        return NULL;
-    }
-    *room = more;
-    return bigger;
-}
-
 /* Room for one more in g->NAME; false, with the error, when there is none. */
 #define MAKE_ROOM(g, name)                                                                         \
     __extension__({                                                                                \
-        void *bigger_ = grown((g)->name, (g)->n_##name, &(g)->room_##name, sizeof *(g)->name);     \
+        void *bigger_ = ls__grow((g)->name, (g)->n_##name, &(g)->room_##name, sizeof *(g)->name,   \
+                                 "a traced step");                                                 \
         if (bigger_)                                                                               \
             (g)->name = bigger_;                                                                   \
         bigger_ != NULL;                                                                           \

@@ -1,6 +1,7 @@
 /*
  * ls_checkpoints and ls_best_checkpoint: when a trainer is saved. What else is called by the fit goes
- * into the file, too. A step is saved once, though it may be the last of an epoch and of the run.
+ * into the file, too. The end of a run is its last epoch, and not saved twice, unless another callback gave
+ * it other weights meanwhile (those of its best epoch, say) or may know more itself.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,13 +9,18 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "strategy/variable.h"
+#include "tensor/cell.h"
 #include "train/callback.h"
+#include "train/optimizer.h"
 
 typedef struct checkpoints {
     ls_callback callback;
     char *directory;
-    int64_t every, saved; /* the step that was saved last; -1: none */
-    int keep;             /* 0: all */
+    int64_t every;
+    int keep;         /* 0: all */
+    int64_t epoch_at; /* the step at which an epoch was saved last; -1: none */
+    uint64_t stamp;   /* ...and of that state */
 } checkpoints;
 
 void ls_checkpoints_init(ls_checkpoints_options *options)
@@ -34,17 +40,10 @@ static ls_status check_finite(const ls_progress *p)
                     "a lower rate, or .clip_global_norm, often helps");
 }
 
-static ls_status save_now(const ls_progress *p, checkpoints *c)
+static ls_status save_now(const ls_progress *p, const checkpoints *c)
 {
-    if (c->saved == p->step)
-        return LS_OK;
-    ls_status finite = check_finite(p);
-    if (finite)
-        return finite;
-    ls_status st = ls__trainer_save(p->trainer, c->directory, c->keep, p->trainer->audience);
-    if (!st)
-        c->saved = p->step;
-    return st;
+    ls_status st = check_finite(p);
+    return st ? st : ls__trainer_save(p->trainer, c->directory, c->keep, p->trainer->audience);
 }
 
 /* Steps that end an epoch are saved when its test is done, so that its figures are in the file. */
@@ -55,23 +54,53 @@ static ls_status after_step(const ls_progress *p, void *user)
     return due ? save_now(p, c) : LS_OK;
 }
 
+/* Another one between two steps: somebody else wrote to what is trained. */
+static uint64_t stamp_of(const ls_trainer *t)
+{
+    uint64_t sum = ls__cell_version(t->optimizer->rate);
+    for (int i = 0; i < ls_model_count(t->model); i++) {
+        const ls_variable *v = ls_model_variables(t->model)[i];
+        for (int k = 0; k < v->n_cells; k++)
+            sum += ls__cell_version(v->cells[k]);
+    }
+    return sum;
+}
+
 static ls_status after_epoch(const ls_progress *p, void *user)
 {
-    return save_now(p, user);
+    checkpoints *c = user;
+    ls_status st = save_now(p, c);
+    if (st)
+        return st;
+    c->epoch_at = p->step;
+    c->stamp = stamp_of(p->trainer);
+    return LS_OK;
+}
+
+static bool others_may_know_more(const ls__audience *audience)
+{
+    bool may = false;
+    for (int i = 0; i < audience->count && !may; i++)
+        may = audience->callbacks[i]->end && audience->callbacks[i]->save;
+    return may;
 }
 
 /* A run that failed is saved as it was before the step that did: that step did not happen. */
 static ls_status at_end(const ls_progress *p, void *user)
 {
+    const checkpoints *c = user;
     if (p->step == 0 || ls__variable_not_finite(p->trainer))
         return LS_OK;
-    return save_now(p, user);
+    if (c->epoch_at == p->step && c->stamp == stamp_of(p->trainer) &&
+        !others_may_know_more(p->trainer->audience))
+        return LS_OK;
+    return save_now(p, c);
 }
 
 static ls_status at_begin(const ls_progress *p, void *user)
 {
     (void)p;
-    ((checkpoints *)user)->saved = -1;
+    ((checkpoints *)user)->epoch_at = -1;
     return LS_OK;
 }
 
@@ -111,7 +140,7 @@ ls_callback *ls_checkpoints(const ls_checkpoints_options *options)
     }
     c->every = options->every;
     c->keep = options->keep == 0 ? 3 : options->keep < 0 ? 0 : options->keep;
-    c->saved = -1;
+    c->epoch_at = -1;
     c->callback.last = true;
     c->callback.begin = at_begin;
     c->callback.step = after_step;
@@ -135,6 +164,9 @@ static ls_status save_if_better(const ls_progress *p, void *user)
     double value;
     ls_status st = ls__watch_read(&b->watch, p, &value);
     if (st || !ls__watch_better(&b->watch, value, 0))
+        return st;
+    st = check_finite(p);
+    if (st)
         return st;
     double before = b->watch.best;
     b->watch.best = value; /* it is part of the file */

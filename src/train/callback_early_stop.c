@@ -48,10 +48,18 @@ static ls_status after_epoch(const ls_progress *p, void *user)
     if (ls__watch_better(&e->watch, value, e->least)) {
         e->watch.best = value;
         e->waited = 0;
+        e->stopped = false;
         return e->wants_best ? keep_weights(e, ls_trainer_model(p->trainer)) : LS_OK;
     }
     e->stopped = ++e->waited >= e->patience;
     return e->stopped ? LS_END : LS_OK;
+}
+
+/* A run that was stopped and is resumed, or fitted again, stays where it stopped. */
+static ls_status at_begin(const ls_progress *p, void *user)
+{
+    (void)p;
+    return ((early_stop *)user)->stopped ? LS_END : LS_OK;
 }
 
 /* Only of a run that it stopped itself: any other may go on where it stands. */
@@ -157,6 +165,7 @@ ls_callback *ls_early_stop(const ls_early_stop_options *options)
     e->patience = o->patience ? o->patience : 1;
     e->least = o->least;
     e->wants_best = o->best;
+    e->callback.begin = at_begin;
     e->callback.epoch = after_epoch;
     e->callback.end = give_best;
     e->callback.save = save;

@@ -67,7 +67,10 @@ static ls_status write_histograms(event_log *e, const ls_progress *p)
     for (int i = 0; i < ls_model_count(m) && !st; i++)
         LS_FRAME {
             ls_variable *v = ls_model_variables(m)[i];
-            st = ls_events_histogram(e->events, p->step, ls_variable_name(v), ls_read(v));
+            const bool readable = ls_variable_synchronization(v) != LS_SYNC_ON_READ ||
+                                  ls_variable_aggregation(v) != LS_AGGREGATE_NONE;
+            if (readable) /* else each replica has its own, and there is none of all */
+                st = ls_events_histogram(e->events, p->step, ls_variable_name(v), ls_read(v));
         }
     return st;
 }

@@ -192,6 +192,8 @@ static ls_status restore(const char *path, const ls_checkpoint *c, ls__safetenso
         st = plan_optimizers(c, state, writes + 1);
     if (!st)
         st = accept(c, *extra);
+    for (int i = 0; i <= c->n_optimizers && !st; i++)
+        st = ls__cell_writes_unshare(&writes[i]); /* who accepted it may have looked at them */
     if (!st)
         st = seek(c, state);
     if (st)

@@ -139,17 +139,17 @@ static ls_status is_whole(const char *who, const char *path)
     return st;
 }
 
-/* The same without an error: one that is not whole is a warning. */
-static bool is_good(const char *who, const char *path)
+/* One that is damaged, no checkpoint, or was removed meanwhile, is a warning; any other failure may be of a
+ * good one. */
+static ls_status look(const char *who, const char *path, bool *good)
 {
-    ls__error_scope scope;
-    ls__error_scope_open(&scope);
     const ls_status st = is_whole(who, path);
-    if (st)
-        ls__log(LS_LOG_WARNING, "%s; looking for an older checkpoint", ls_error_text());
+    *good = !st;
+    if (st != LS_CORRUPT && st != LS_INVALID && ls__path_kind_of(path) == LS__A_FILE)
+        return st;
     ls_error();
-    ls__error_scope_close(&scope, LS_OK, "%s", who);
-    return !st;
+    ls__log(LS_LOG_WARNING, "%s; looking for an older checkpoint", ls_error_text());
+    return LS_OK;
 }
 
 static ls_status find_newest(const char *who, const char *directory, const char **out)
@@ -157,10 +157,10 @@ static ls_status find_newest(const char *who, const char *directory, const char 
     steps all;
     ls_status st = list(who, directory, END, &all);
     for (int i = 0; i < all.count && !st; i++) {
+        bool good = false;
         *out = ls__checkpoint_path(directory, all.at[i]);
-        if (!*out)
-            st = LS_NO_MEMORY;
-        else if (is_good(who, *out))
+        st = *out ? look(who, *out, &good) : LS_NO_MEMORY;
+        if (good)
             return LS_OK;
     }
     if (st)
@@ -168,8 +168,9 @@ static ls_status find_newest(const char *who, const char *directory, const char 
     if (all.count == 0)
         return ls__hint(ls__fail(LS_NOT_FOUND, "%s: no checkpoint in '%s'", who, directory),
                         "their names are step-NNNNNNNNN" END);
-    return ls__fail(LS_CORRUPT, "%s: all %d checkpoints in '%s' are damaged", who, all.count,
-                    directory);
+    return ls__hint(ls__fail(LS_CORRUPT, "%s: all %d checkpoints in '%s' are damaged", who,
+                             all.count, directory),
+                    "begin anew in another directory");
 }
 
 ls_status ls_checkpoint_newest(const char *path, char *out, size_t room)

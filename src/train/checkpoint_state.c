@@ -13,6 +13,7 @@
 #include "tensor/tensor.h"
 #include "tensor/value.h"
 #include "train/checkpoint.h"
+#include "train/entries.h"
 
 /* ---- what is given ------------------------------------------------------------------------------- */
 
@@ -47,73 +48,13 @@ ls_status ls__checkpoint_check(const char *who, const ls_checkpoint *c)
 
 /* ---- together ------------------------------------------------------------------------------------ */
 
-typedef struct entry {
-    const char *key;
-    ls_value *item;
-} entry;
-
-typedef struct entries {
-    int count, room;
-    entry *at;
-} entries;
-
-static ls_status add(entries *e, const char *prefix, const char *key, ls_value *item)
-{
-    const size_t length = strlen(prefix) + strlen(key) + 1;
-    char *name = ls__frame_alloc(length);
-    if (e->count == e->room) {
-        const int room = 2 * e->room + 64;
-        entry *more = ls__frame_alloc((size_t)room * sizeof *more);
-        if (!more)
-            return LS_NO_MEMORY;
-        if (e->count > 0)
-            memcpy(more, e->at, (size_t)e->count * sizeof *more);
-        e->at = more;
-        e->room = room;
-    }
-    if (!name || !item)
-        return ls_error_pending() ? ls_error_pending() : LS_NO_MEMORY;
-    snprintf(name, length, "%s%s", prefix, key);
-    e->at[e->count++] = (entry){ name, item };
-    return LS_OK;
-}
-
-static ls_status add_all(entries *e, const char *prefix, const ls_value *dict)
-{
-    ls_status st = dict ? LS_OK : ls_error_pending();
-    for (int i = 0; !st && i < ls_length(dict); i++)
-        st = add(e, prefix, ls_key(dict, i), ls_child(dict, i));
-    return st;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(((const entry *)a)->key, ((const entry *)b)->key);
-}
-
-/* Sorted, so that the dict is made in one go. */
-static ls_value *dict_of(entries *e)
-{
-    const char **keys = ls__frame_alloc(((size_t)e->count + 1) * sizeof *keys);
-    ls_value **items = ls__frame_alloc(((size_t)e->count + 1) * sizeof *items);
-    if (!keys || !items)
-        return NULL;
-    if (e->count > 0)
-        qsort(e->at, (size_t)e->count, sizeof *e->at, by_key);
-    for (int i = 0; i < e->count; i++) {
-        keys[i] = e->at[i].key;
-        items[i] = e->at[i].item;
-    }
-    return ls_dict(e->count, keys, items);
-}
-
 static bool is_own(const char *key)
 {
     return strncmp(key, LS__CHECKPOINT_OWN, sizeof LS__CHECKPOINT_OWN - 1) == 0;
 }
 
 /* A key that is no variable's name is that of a replica's copy. */
-static ls_status add_variables(const char *who, entries *e, const ls_checkpoint *c)
+static ls_status add_variables(const char *who, ls__entries *e, const ls_checkpoint *c)
 {
     const ls_value *all = ls_variables_save(c->n_variables, c->variables);
     ls_status st = all ? LS_OK : ls_error_pending();
@@ -126,25 +67,26 @@ static ls_status add_variables(const char *who, entries *e, const ls_checkpoint 
                             "own");
         for (int v = 0; v < c->n_variables && !named; v++)
             named = strcmp(c->variables[v]->name, key) == 0;
-        st = add(e, named ? "" : LS__CHECKPOINT_COPIES, key, ls_child(all, i));
+        st = ls__entries_add(e, ls_child(all, i), "%s%s", named ? "" : LS__CHECKPOINT_COPIES, key);
     }
     return st;
 }
 
-static ls_status add_optimizers(entries *e, const ls_checkpoint *c)
+static ls_status add_optimizers(ls__entries *e, const ls_checkpoint *c)
 {
     ls_status st = LS_OK;
     for (int i = 0; i < c->n_optimizers && !st; i++) {
         char prefix[64];
         snprintf(prefix, sizeof prefix, "%s%d/", LS__CHECKPOINT_OPTIMIZERS, i);
-        st = add_all(e, prefix, ls_optimizer_save(c->optimizers[i], c->n_variables, c->variables));
+        st = ls__entries_add_all(e, prefix,
+                                 ls_optimizer_save(c->optimizers[i], c->n_variables, c->variables));
     }
     return st;
 }
 
 ls_value *ls__checkpoint_state(const char *who, const ls_checkpoint *c)
 {
-    entries e = { 0 };
+    ls__entries e = { 0 };
     ls_status st = ls__checkpoint_check(who, c);
     if (!st)
         st = add_variables(who, &e, c);
@@ -152,37 +94,39 @@ ls_value *ls__checkpoint_state(const char *who, const ls_checkpoint *c)
         st = add_optimizers(&e, c);
     if (!st && c->input) {
         ls_tensor *position = ls_position(c->input);
-        st = position ? add(&e, "", LS__CHECKPOINT_INPUT, ls_leaf(position)) : ls_error_pending();
+        st = position ? ls__entries_add(&e, ls_leaf(position), LS__CHECKPOINT_INPUT)
+                      : ls_error_pending();
     }
     if (!st && c->extra)
         st = check_extra(who, c->extra);
     if (!st && c->extra)
-        st = add_all(&e, LS__CHECKPOINT_EXTRA, c->extra);
-    return st ? NULL : dict_of(&e);
+        st = ls__entries_add_all(&e, LS__CHECKPOINT_EXTRA, c->extra);
+    return st ? NULL : ls__entries_dict(&e);
 }
 
 /* ---- and apart ----------------------------------------------------------------------------------- */
 
 ls_value *ls__checkpoint_part(const ls_value *state, const char *prefix)
 {
-    entries e = { 0 };
+    ls__entries e = { 0 };
     const size_t length = strlen(prefix);
     for (int i = 0; i < ls_length(state); i++)
         if (strncmp(ls_key(state, i), prefix, length) == 0 &&
-            add(&e, "", ls_key(state, i) + length, ls_child(state, i)))
+            ls__entries_add(&e, ls_child(state, i), "%s", ls_key(state, i) + length))
             return NULL;
-    return dict_of(&e);
+    return ls__entries_dict(&e);
 }
 
 ls_value *ls__checkpoint_variables(const ls_value *state)
 {
-    entries e = { 0 };
+    ls__entries e = { 0 };
     for (int i = 0; i < ls_length(state); i++)
-        if (!is_own(ls_key(state, i)) && add(&e, "", ls_key(state, i), ls_child(state, i)))
+        if (!is_own(ls_key(state, i)) &&
+            ls__entries_add(&e, ls_child(state, i), "%s", ls_key(state, i)))
             return NULL;
-    if (add_all(&e, "", ls__checkpoint_part(state, LS__CHECKPOINT_COPIES)))
+    if (ls__entries_add_all(&e, "", ls__checkpoint_part(state, LS__CHECKPOINT_COPIES)))
         return NULL;
-    return dict_of(&e);
+    return ls__entries_dict(&e);
 }
 
 /* ---- digests ------------------------------------------------------------------------------------- */
@@ -225,7 +169,7 @@ ls_status ls_weights_digest(int count, ls_variable *const *variables, char out[L
 static ls_status hash_entry(const char *who, ls__sha256 *s, const char *key, const ls_value *item)
 {
     const ls_tensor *t = ls_kind_of(item) == LS_LEAF ? ls_leaf_tensor(item) : NULL;
-    if (!t || t->spec.dtype == LS_BYTES || t->sparse_rows || t->storage->symbol)
+    if (!t || !ls__is_dense(t))
         return ls_error_pending()
                    ? ls_error_pending()
                    : ls__fail(LS_SHAPE, "%s: '%s' is no dense tensor of numbers", who, key);

@@ -118,6 +118,8 @@ static ls_status run_aside(ls_trainer *t, const own_variables *own, ls_value *be
     LS_SCOPE (t->strategy)
         st = even_out(t, own);
     if (!st)
+        st = ls_error_pending(); /* there was no entering the scope */
+    if (!st)
         st = fn(t, user);
     ls__error_record failed;
     ls__error_take(&failed);
@@ -154,8 +156,14 @@ ls_status ls__as_trained(ls_trainer *t, ls_status (*fn)(ls_trainer *t, void *use
         st = now ? put_back(t, &own, t->aside, t->aside_steps) : ls_error_pending();
         if (!st)
             st = fn(t, user);
-        if (now && !ls_error_pending())
-            st = st ? st : put_back(t, &own, now, steps);
+        ls__error_record failed;
+        ls__error_take(&failed);
+        ls_status back = now ? put_back(t, &own, now, steps) : LS_OK;
+        if (failed.status) {
+            ls_error(); /* what came first is told */
+            ls__error_put(&failed);
+        }
+        st = st ? st : back;
     }
     return st;
 }

@@ -1,7 +1,8 @@
 /*
  * ls_fit: epochs of steps, and who is told when. An epoch is one iteration of the data; the
- * iterator lives through all of them (ls_rewind), so that each has its own order. Leaves what a step
- * does to trainer_step.c and what a checkpoint holds to trainer_save.c.
+ * iterator lives through all of them (ls_rewind), so that each has its own order. Leaves where the
+ * data stands to fit_input.c, what a step does to trainer_step.c and what a checkpoint holds to
+ * trainer_save.c.
  */
 #include <lockstep/input.h>
 #include <lockstep/random.h>
@@ -25,9 +26,7 @@ typedef struct fit {
     int64_t epochs, steps; /* steps: 0: no limit */
     bool fixed;            /* every epoch has as many steps */
     ls_progress progress;
-    /* Where a step that failed finds its batch again: a position, and how many steps ago that was. */
-    ls_tensor *place; /* kept; NULL: the data cannot tell */
-    int64_t since;
+    ls__place place;
 } fit;
 
 static ls_status check_options(const ls_trainer *t, const ls_fit_options *o)
@@ -45,8 +44,8 @@ static ls_status check_options(const ls_trainer *t, const ls_fit_options *o)
     if (o->epochs < 0 || o->steps < 0)
         return ls__fail(LS_INVALID, "ls_fit: %lld epochs, %lld steps", (long long)o->epochs,
                         (long long)o->steps);
-    if (t->fitting)
-        return ls__fail(LS_STATE, "ls_fit: it is being fitted");
+    if (t->fitting || t->aside)
+        return ls__fail(LS_STATE, "ls_fit: it is being %s", t->fitting ? "fitted" : "asked");
     return ls__check_callbacks("ls_fit", o->n_callbacks, o->callbacks);
 }
 
@@ -86,94 +85,24 @@ static bool is_over(const fit *f)
     return at->epoch >= f->epochs || (f->steps > 0 && at->step >= f->steps && !tests);
 }
 
-/* ---- input ------------------------------------------------------------------------------------------ */
-
-/* Sends the iterator to where the last fit, or the checkpoint, ended. Data of another fit begins at its
- * beginning. */
-static ls_status go_to_position(ls_trainer *t)
-{
-    if (!t->position)
-        return LS_OK;
-    ls_status st = ls_seek(t->input, t->position);
-    if (st && !t->must_fit && t->at.epoch_step == 0) {
-        ls_error();
-        t->at.ended = false;
-        st = LS_OK;
-    }
-    if (st) /* it is still where this run goes on */
-        return st;
-    ls_drop(t->position);
-    t->position = NULL;
-    t->must_fit = false;
-    return LS_OK;
-}
-
-/* Now and then, so that going back there costs less than an epoch. */
-static void note_place(fit *f)
-{
-    LS_FRAME {
-        ls_tensor *position = ls_position(f->t->input);
-        ls_error(); /* data that cannot tell has no place */
-        if (f->place)
-            ls_drop(f->place);
-        f->place = position ? ls_keep(position) : NULL;
-        f->since = 0;
-    }
-}
-
-/* After a step that failed, and so did not happen: its batch is still to come. */
-static void give_batch_back(fit *f)
-{
-    ls__error_record failed;
-    ls__error_take(&failed);
-    ls_status st = f->place ? ls_seek(f->t->input, f->place) : LS_OK;
-    for (int64_t i = 0; f->place && i < f->since && !st; i++)
-        LS_FRAME {
-            ls_value *passed;
-            st = ls_next(f->t->input, &passed);
-        }
-    ls_error();
-    ls__error_put(&failed);
-}
-
-static ls_status open_input(fit *f)
-{
-    ls_trainer *t = f->t;
-    ls_dist_dataset *data = ls_distribute(t->strategy, f->options->data);
-    int64_t steps = ls_cardinality(data);
-    t->input = ls_iterate(data);
-    ls_status st = t->input ? go_to_position(t) : ls_error_pending();
-    if (st)
-        return st;
-    f->fixed = steps >= 0;
-    if (f->fixed)
-        t->at.epoch_steps = steps;
-    note_place(f);
-    return LS_OK;
-}
-
-/* Where the next fit goes on. Data that cannot tell is read from its beginning then. */
-static void keep_position(ls_trainer *t)
-{
-    LS_FRAME {
-        ls__error_record failed;
-        ls__error_take(&failed);
-        ls_tensor *position = t->input ? ls_position(t->input) : NULL;
-        ls_error();
-        t->position = position ? ls_keep(position) : NULL;
-        ls__error_put(&failed);
-    }
-}
-
-static void close_input(ls_trainer *t)
-{
-    if (!t->position) /* else it never got there */
-        keep_position(t);
-    ls_iterator_free(t->input);
-    t->input = NULL;
-}
-
 /* ---- steps -------------------------------------------------------------------------------------------- */
+
+/* Of the rows there were: a replica's loss was divided by what a full batch has, or by its own rows
+ * times V. */
+static double mean_loss(const ls_trainer *t, ls_value *losses, ls_value *batch, int64_t rows)
+{
+    if (rows == 0)
+        return 0;
+    if (t->global_batch > 0)
+        return ls_to_double(ls_reduce(t->strategy, LS_SUM, losses, LS_NO_AXIS)) *
+               (double)t->global_batch / (double)rows;
+    double sum = 0;
+    const int v = ls_num_replicas(t->strategy);
+    for (int i = 0; i < v; i++)
+        sum += ls_to_double(ls_leaf_tensor(ls_select(losses, i))) * v *
+               (double)ls_dim(ls_item(ls_select(batch, i), 0), 0);
+    return sum / (double)rows;
+}
 
 static ls_status run_step(fit *f, ls_value *batch)
 {
@@ -188,10 +117,8 @@ static ls_status run_step(fit *f, ls_value *batch)
         return ls_error_pending() == LS_NOT_FINITE
                    ? ls__explain_not_finite(t, batch, t->at.step + 1)
                    : ls_error_pending();
-    f->since++;
-    double loss = ls_to_double(ls_reduce(t->strategy, LS_SUM, losses, LS_NO_AXIS));
-    bool divided = t->global_batch > 0 && rows > 0; /* by what a full batch has: show the mean */
-    f->progress.loss = divided ? loss * (double)t->global_batch / (double)rows : loss;
+    f->place.since++;
+    f->progress.loss = mean_loss(t, losses, batch, rows);
     f->progress.rows = rows;
     t->at.step++;
     t->at.epoch_step++;
@@ -205,11 +132,11 @@ static ls_status next_step(fit *f)
 {
     ls_value *batch = NULL;
     ls_status st = ls_next(f->t->input, &batch);
-    if (st)
-        return st;
-    st = run_step(f, batch);
-    if (st)
-        give_batch_back(f);
+    bool given = st == LS_OK;
+    if (given)
+        st = run_step(f, batch);
+    if (st == LS_NO_MEMORY || (st && given)) /* data that failed goes on behind it */
+        ls__input_back(f->t, &f->place);
     return st;
 }
 
@@ -236,16 +163,16 @@ static ls_status run_steps(fit *f)
 
 /* ---- epochs --------------------------------------------------------------------------------------------- */
 
-/* The epoch's figures stay; metrics begin anew. */
+/* The epoch's figures stay; metrics begin anew. What failed half way can be done again. */
 static ls_status take_figures(ls_trainer *t)
 {
-    for (int i = 0; i < t->n_metrics; i++) {
+    for (int i = 0; i < t->n_metrics && t->counting; i++)
         t->values[i] = ls_metric_result(t->metrics[i]);
-        if (ls_metric_reset(t->metrics[i]))
-            return ls_error_pending();
-    }
-    t->counting = false;
-    return ls_error_pending();
+    ls_status st = ls_error_pending();
+    t->counting = t->counting && st;
+    for (int i = 0; i < t->n_metrics && !st; i++)
+        st = ls_metric_reset(t->metrics[i]);
+    return st;
 }
 
 /* After its last step. Until the test is done the epoch is not: a run that is stopped within the test
@@ -282,13 +209,19 @@ static ls_status begin_epoch(fit *f)
     if (st)
         return st;
     f->t->at.ended = false;
-    note_place(f);
-    return LS_OK;
+    return ls__input_note(f->t, &f->place);
 }
 
 static ls_status run(fit *f)
 {
-    ls_status st = open_input(f);
+    int64_t steps;
+    ls_status st = ls__input_open(f->t, f->options->data, &steps);
+    if (st)
+        return st;
+    f->fixed = steps >= 0;
+    if (f->fixed)
+        f->t->at.epoch_steps = steps;
+    st = ls__input_note(f->t, &f->place);
     if (st)
         return st;
     note_progress(f, is_over(f)); /* the epoch that is to come, if one is */
@@ -327,10 +260,10 @@ ls_status ls_fit(ls_trainer *t, const ls_fit_options *options)
     st = LS_NO_MEMORY;
     LS_FRAME {
         st = run(&f);
-        close_input(t);
+        ls_status closed = ls__input_close(t);
+        st = st ? st : closed;
     }
-    if (f.place)
-        ls_drop(f.place);
+    ls__place_free(&f.place);
     t->fitting = false;
     t->audience = NULL;
     return st;

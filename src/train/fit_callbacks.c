@@ -84,16 +84,26 @@ static ls_status call(const ls_callback *c, called fn, const ls_progress *p)
     return ls__error_scope_close(&scope, st, "%s", name_of(c));
 }
 
+/* In which of the turns: what a later one saves is what those before it know. */
+enum { TURNS = 3 };
+
+static int turn_of(const ls_callback *c)
+{
+    return !c->last ? 0 : c->save ? 1 : 2;
+}
+
 ls_status ls__call_callbacks(const ls__audience *who, ls__moment moment, const ls_progress *p)
 {
-    ls_status first = LS_OK;
-    for (int i = 0; i < 2 * who->count; i++) { /* twice around: the last ones in the second turn */
+    ls_status result = LS_OK;
+    for (int i = 0; i < TURNS * who->count; i++) {
         const ls_callback *c = who->callbacks[i % who->count];
-        called fn = c->last == (i >= who->count) ? function_of(c, moment) : NULL;
+        called fn = turn_of(c) == i / who->count ? function_of(c, moment) : NULL;
         ls_status st = fn ? call(c, fn, p) : LS_OK;
-        first = first ? first : st;
-        if (st && moment != LS__AT_END)
+        const bool failed = st && st != LS_END;
+        if (!result || (failed && result == LS_END))
+            result = st;
+        if (failed && moment != LS__AT_END)
             break;
     }
-    return first;
+    return result;
 }

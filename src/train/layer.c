@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "train/model.h"
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -53,14 +54,11 @@ static ls_status check_new(const char *who, const ls_model *m, const char *name)
 
 static ls_status make_room(ls_model *m)
 {
-    if (m->n_layers < m->layers_room)
-        return LS_OK;
-    int room = m->layers_room ? 2 * m->layers_room : 16;
-    ls_layer **more = realloc(m->layers, sizeof *more * (size_t)room);
+    ls_layer **more =
+        ls__grow(m->layers, m->n_layers, &m->layers_room, sizeof *more, "a model's layers");
     if (!more)
-        return ls__fail_memory("a model's layers", sizeof *more * (size_t)room);
+        return ls_error_pending();
     m->layers = more;
-    m->layers_room = room;
     return LS_OK;
 }
 

@@ -138,8 +138,8 @@ ls_status ls_metric_add(ls_metric *m, ls_tensor *values, ls_tensor *weights)
     ls_status st = check_metric(who, m);
     if (!st)
         st = ls__check_tensor(who, "values", values);
-    if (!st && weights)
-        st = ls__check_tensor(who, "weights", weights);
+    if (!st)
+        st = weights ? ls__check_tensor(who, "weights", weights) : ls_error_pending();
     if (!st)
         st = check_counts(who, m);
     if (st)

@@ -124,6 +124,10 @@ static void weights(void **state)
         assert_true(ls_metric_result(m) == (15.0 + 1 - 4 + 1) / 7);
         assert_int_equal(ls_metric_add(m, ls_scalar(LS_I32, 5), NULL), LS_OK); /* one value */
         assert_int_equal(ls_metric_samples(m), 8);
+        ls_tensor *failed_weights = ls_add(values, ls_zeros(LS_F32, LS_DIMS(3)));
+        assert_int_equal(ls_metric_add(m, values, failed_weights), LS_SHAPE); /* not: without */
+        assert_int_equal(ls_error(), LS_SHAPE);
+        assert_int_equal(ls_metric_samples(m), 8);
         ls_metric_free(m);
     }
 }

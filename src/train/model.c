@@ -38,14 +38,6 @@ ls_status ls__check_name(const char *who, const char *name)
                     "a name has 1 to %d bytes", (int)LS__NAME_MOST);
 }
 
-ls_status ls__check_options_size(const char *who, size_t size, size_t want)
-{
-    if (size == want)
-        return LS_OK;
-    return ls__hint(ls__fail(LS_INVALID, "%s: options of %zu bytes, wants %zu", who, size, want),
-                    "fill options with the macro, or with the _init function first");
-}
-
 /* ---- what a sample is ------------------------------------------------------------------------ */
 
 static bool is_sample(const ls__type *type)

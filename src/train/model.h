@@ -88,9 +88,6 @@ ls_status ls__check_model(const char *who, const ls_model *m);
 enum { LS__NAME_MOST = 120 };
 ls_status ls__check_name(const char *who, const char *name);
 
-/* LS_INVALID when options are not of the size they should have. */
-ls_status ls__check_options_size(const char *who, size_t size, size_t want);
-
 /* x through the model, whatever its state; errors get its name in front (model_forward.c). */
 ls_tensor *ls__model_pass(ls_model *m, ls_tensor *x, bool training);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dispatch/context.h"
 #include "dispatch/sink.h"
 #include "dispatch/tape.h"
@@ -27,14 +28,10 @@ const ls__spec *ls__variable_spec(const ls_variable *v)
 
 static ls_status make_room(ls__variable_list *l)
 {
-    if (l->count < l->room)
-        return LS_OK;
-    int room = l->room ? 2 * l->room : 4;
-    ls_variable **more = realloc(l->at, sizeof *more * (size_t)room);
+    ls_variable **more = ls__grow(l->at, l->count, &l->room, sizeof *more, "a model's variables");
     if (!more)
-        return ls__fail_memory("a model's variables", sizeof *more * (size_t)room);
+        return ls_error_pending();
     l->at = more;
-    l->room = room;
     return LS_OK;
 }
 

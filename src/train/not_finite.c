@@ -1,12 +1,13 @@
 /*
  * Where a NaN began. The step that noticed it did not happen, so all is as before it, and the same
- * batch gives the same numbers: it is run again with every operator watched, and the first that makes
- * a number that is not finite from numbers that are is the answer. If a variable holds one
+ * batch gives the same numbers: its way to the loss is gone again with every operator watched, and the
+ * first that makes a number that is not finite from numbers that are is the answer. If a variable holds one
  * already, it came in with the update of the step before, whose loss was still finite.
  */
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "train/trainer.h"
@@ -60,14 +61,14 @@ ls_status ls__explain_not_finite(ls_trainer *t, ls_value *batch, int64_t step)
                      (long long)step, name, (long long)step - 1),
             ADVICE);
     ls_numerics before = ls_check_numerics(LS_NUMERICS_NAN_AND_INF);
-    ls_function *watched =
-        ls_trace_with(LS_TRACE(.name = "train", .off = "all"), ls__train_step, t);
+    ls_function *watched = ls_trace_with(LS_TRACE(.name = "train", .off = "all"), ls__look_step, t);
     LS_FRAME
         ls_run(t->strategy, watched, batch);
     ls_function_free(watched);
     ls_check_numerics(before);
     char why[400];
-    snprintf(why, sizeof why, "%s", ls_error() ? ls_error_text() : "no operator by itself");
+    const bool found = ls_error() && !strstr(ls_error_text(), "require_finite");
+    snprintf(why, sizeof why, "%s", found ? ls_error_text() : "no operator by itself");
     return ls__hint(ls__fail(LS_NOT_FINITE, "step %lld: the loss is not finite; it began here: %s",
                              (long long)step, why),
                     ADVICE);

@@ -66,14 +66,6 @@ typedef struct common {
     bool lazy, accumulates;
 } common;
 
-static ls_status check_size(const char *who, size_t size, size_t want)
-{
-    if (size == want)
-        return LS_OK;
-    return ls__hint(ls__fail(LS_INVALID, "%s: options of %zu bytes, wants %zu", who, size, want),
-                    "fill options with the macro, or with the _init function first");
-}
-
 static ls_status check_clips(const common *c)
 {
     const double clips[] = { c->clip_value, c->clip_norm, c->clip_global_norm };
@@ -161,7 +153,7 @@ ls_optimizer *ls_sgd(const ls_sgd_options *options)
 {
     static const ls_sgd_options defaults = { .size = sizeof defaults };
     const ls_sgd_options *a = options ? options : &defaults;
-    if (check_size("ls_sgd", a->size, sizeof *a))
+    if (ls__check_options_size("ls_sgd", a->size, sizeof *a))
         return NULL;
     const double momentum = ls__or_default(a->momentum, 0);
     if (!(momentum >= 0 && momentum <= 1)) {
@@ -194,7 +186,7 @@ static ls_optimizer *adam(const char *name, const ls_adam_options *options, doub
 {
     static const ls_adam_options defaults = { .size = sizeof defaults };
     const ls_adam_options *a = options ? options : &defaults;
-    if (check_size(name, a->size, sizeof *a))
+    if (ls__check_options_size(name, a->size, sizeof *a))
         return NULL;
     const ls__update_attrs attrs = { .beta1 = ls__or_default(a->beta1, 0.9),
                                      .beta2 = ls__or_default(a->beta2, 0.999),

@@ -13,6 +13,7 @@
 #include "strategy/strategy.h"
 #include "strategy/variable.h"
 #include "tensor/tensor.h"
+#include "train/entries.h"
 #include "train/optimizer.h"
 
 /* ---- settings ------------------------------------------------------------------------------------ */
@@ -94,12 +95,6 @@ static int replicas_of(const ls_variable *v)
 
 /* ---- saving -------------------------------------------------------------------------------------- */
 
-typedef struct entries {
-    int count, room;
-    const char **keys;
-    ls_value **items;
-} entries;
-
 static bool is_zero(const ls__cell *cell)
 {
     const size_t bytes = ls__spec_bytes(ls__cell_spec(cell));
@@ -107,45 +102,16 @@ static bool is_zero(const ls__cell *cell)
     return bytes == 0 || (at[0] == 0 && memcmp(at, at + 1, bytes - 1) == 0);
 }
 
-static ls_status add(entries *e, const char *key, ls_tensor *t)
-{
-    if (e->count == e->room) {
-        const size_t room = 2 * (size_t)e->room + 16, used = (size_t)e->count;
-        const char **keys = ls__frame_alloc(room * sizeof *keys);
-        ls_value **items = ls__frame_alloc(room * sizeof *items);
-        if (!keys || !items)
-            return LS_NO_MEMORY;
-        if (used > 0) {
-            memcpy(keys, e->keys, used * sizeof *keys);
-            memcpy(items, e->items, used * sizeof *items);
-        }
-        e->keys = keys;
-        e->items = items;
-        e->room = (int)room;
-    }
-    e->keys[e->count] = ls__frame_string(key);
-    e->items[e->count] = t ? ls_leaf(t) : NULL;
-    if (!e->keys[e->count] || !e->items[e->count])
-        return ls_error_pending() ? ls_error_pending() : LS_NO_MEMORY;
-    e->count++;
-    return LS_OK;
-}
-
 /* "WHAT/WHICH/NAME". */
-static ls_status add_cell(entries *e, const char *what, const char *which, const char *name,
+static ls_status add_cell(ls__entries *e, const char *what, const char *which, const char *name,
                           ls__cell *cell)
 {
     if (is_zero(cell))
         return LS_OK;
-    const size_t length = strlen(what) + strlen(which) + strlen(name) + 3;
-    char *key = ls__frame_alloc(length);
-    if (!key)
-        return LS_NO_MEMORY;
-    snprintf(key, length, "%s/%s/%s", what, which, name);
-    return add(e, key, ls__cell_read(cell));
+    return ls__entries_add(e, ls_leaf(ls__cell_read(cell)), "%s/%s/%s", what, which, name);
 }
 
-static ls_status add_variable(entries *e, ls_optimizer *o, const ls_variable *v)
+static ls_status add_variable(ls__entries *e, ls_optimizer *o, const ls_variable *v)
 {
     ls_status st = LS_OK;
     const ls__cell *cell = trained_cell(v);
@@ -168,15 +134,15 @@ ls_value *ls_optimizer_save(ls_optimizer *o, int count, ls_variable *const *vari
         return NULL;
     double settings[SETTINGS];
     settings_of(o, settings);
-    entries e = { 0 };
-    if (add(&e, "iterations", ls__cell_read(o->iterations)) ||
-        add(&e, "rate", ls__cell_read(o->rate)) ||
-        add(&e, "settings", ls_from(LS_F64, LS_DIMS(SETTINGS), settings)))
+    ls__entries e = { 0 };
+    if (ls__entries_add(&e, ls_leaf(ls__cell_read(o->iterations)), "iterations") ||
+        ls__entries_add(&e, ls_leaf(ls__cell_read(o->rate)), "rate") ||
+        ls__entries_add(&e, ls_leaf(ls_from(LS_F64, LS_DIMS(SETTINGS), settings)), "settings"))
         return NULL;
     for (int i = 0; i < count; i++)
         if (add_variable(&e, o, variables[i]))
             return NULL;
-    return ls_dict(e.count, e.keys, e.items);
+    return ls__entries_dict(&e);
 }
 
 /* ---- restoring: what will be written, found and checked before anything is ------------------------- */
@@ -277,7 +243,7 @@ static ls_status plan_entry(plan *p, const char *key, const ls_value *entry)
     ls_tensor *t = st ? NULL : ls_leaf_tensor(entry);
     if (!st)
         st = t ? ls__check_tensor(p->who, key, t) : ls_error_pending();
-    if (!st && !ls__spec_equal(&t->spec, ls__cell_spec(cell)))
+    if (!st && (!ls__is_dense(t) || !ls__spec_equal(&t->spec, ls__cell_spec(cell))))
         st = unfit(p, key, t, ls__spec_text(ls__cell_spec(cell)));
     if (!st)
         ls__cell_writes_add(p->writes, cell, t);

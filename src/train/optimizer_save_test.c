@@ -345,6 +345,9 @@ static void other_entries(void **state)
         refused(&p, changed(all, "settings", ls_full(LS_F64, LS_DIMS(12), 99)), LS_INVALID,
                 "not known");
         refused(&p, changed(all, "slots/m/w", g[1]), LS_SHAPE, "slots/m/w");
+        ls_tensor *row = ls_from(LS_I64, LS_DIMS(1), (int64_t[]){ 0 });
+        ls_tensor *one = ls_ones(LS_F32, LS_DIMS(1));
+        refused(&p, changed(all, "slots/m/w", ls_sparse(row, one, W_COUNT)), LS_SHAPE, "slots/m/w");
         refused(&p, changed(all, "slots/m/other", g[0]), LS_NOT_FOUND, "no variable 'other'");
         refused(&p, changed(all, "slots/x/w", g[0]), LS_INVALID, "slots/x/w");
         refused(&p, changed(all, "slots/", g[0]), LS_INVALID, "nothing of an optimizer");

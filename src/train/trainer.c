@@ -5,10 +5,12 @@
 #include "train/trainer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "base/utf8.h"
 #include "tensor/tensor.h"
 
 void ls_trainer_init(ls_trainer_options *options)
@@ -63,6 +65,53 @@ static bool has_classes(const ls_model *m)
            ls_model_loss(m) == ls_sparse_softmax_xent;
 }
 
+static ls_status check_metric_name(const ls_trainer *t, int i)
+{
+    const char *name = ls_metric_name(t->metrics[i]);
+    if (!name)
+        return ls_error_pending();
+    for (int j = 0; j < i; j++)
+        if (strcmp(name, ls_metric_name(t->metrics[j])) == 0)
+            return ls__hint(
+                ls__fail(LS_INVALID, "ls_trainer_new: two metrics are named '%s'", name),
+                "the loss is one of them");
+    if (strncmp(name, "test_", 5) == 0)
+        return ls__fail(LS_INVALID,
+                        "ls_trainer_new: metric '%s': names of figures that begin with 'test_' are "
+                        "those of tests",
+                        name);
+    return LS_OK;
+}
+
+/* A checkpoint has both by name. */
+static ls_status check_metric_variables(const ls_trainer *t, int i)
+{
+    ls_variable *const *own = ls_metric_variables(t->metrics[i]);
+    for (int k = 0; k < 2; k++)
+        for (int v = 0; v < ls_model_count(t->model); v++) {
+            const char *name = ls_variable_name(ls_model_variables(t->model)[v]);
+            if (strcmp(ls_variable_name(own[k]), name) == 0)
+                return ls__fail(LS_INVALID,
+                                "ls_trainer_new: metric '%s' and the model both have a variable "
+                                "'%s'",
+                                ls_metric_name(t->metrics[i]), name);
+        }
+    return LS_OK;
+}
+
+/* "test_" and the name; NULL: an error is pending. */
+static char *test_name(const char *name)
+{
+    size_t bytes = strlen(name) + sizeof "test_";
+    char *out = malloc(bytes);
+    if (!out) {
+        ls__fail_memory("a metric's name", bytes);
+        return NULL;
+    }
+    snprintf(out, bytes, "test_%s", name);
+    return out;
+}
+
 /* The loss, then what was asked for. Those of ours are made in the scope. */
 static ls_status take_metrics(ls_trainer *t, const ls_trainer_options *o)
 {
@@ -79,30 +128,11 @@ static ls_status take_metrics(ls_trainer *t, const ls_trainer_options *o)
     for (int i = 0; i < o->n_metrics; i++)
         t->metrics[1 + i] = o->metrics[i];
     for (int i = 0; i < t->n_metrics; i++) {
-        const char *name = ls_metric_name(t->metrics[i]);
-        if (!name)
+        if (check_metric_name(t, i) || check_metric_variables(t, i))
             return ls_error_pending();
-        for (int j = 0; j < i; j++)
-            if (strcmp(name, ls_metric_name(t->metrics[j])) == 0)
-                return ls__hint(
-                    ls__fail(LS_INVALID, "ls_trainer_new: two metrics are named '%s'", name),
-                    "the loss is one of them");
-        if (strncmp(name, "test_", 5) == 0)
-            return ls__fail(LS_INVALID,
-                            "ls_trainer_new: metric '%s': names of figures that begin "
-                            "with 'test_' are those of tests",
-                            name);
-        for (int v = 0; v < 2 * ls_model_count(t->model); v++)
-            if (strcmp(ls_variable_name(ls_metric_variables(t->metrics[i])[v % 2]),
-                       ls_variable_name(ls_model_variables(t->model)[v / 2])) == 0)
-                return ls__fail(LS_INVALID,
-                                "ls_trainer_new: metric '%s' and the model both have a "
-                                "variable '%s'",
-                                name, ls_variable_name(ls_model_variables(t->model)[v / 2]));
-        t->test_names[i] = malloc(strlen(name) + sizeof "test_");
+        t->test_names[i] = test_name(ls_metric_name(t->metrics[i]));
         if (!t->test_names[i])
-            return ls__fail_memory("a metric's name", strlen(name) + sizeof "test_");
-        strcat(strcpy(t->test_names[i], "test_"), name);
+            return ls_error_pending();
         t->values[i] = t->values[t->n_metrics + i] = NAN;
     }
     return LS_OK;
@@ -110,21 +140,32 @@ static ls_status take_metrics(ls_trainer *t, const ls_trainer_options *o)
 
 /* ---- making --------------------------------------------------------------------------------------- */
 
-/* Checkpoints have names of their own. */
-static ls_status check_names(const ls_model *m)
+/* What cannot be saved is refused before anything is trained: checkpoints have names of their own, and
+ * all are UTF-8. */
+static ls_status check_name(const char *name)
 {
-    for (int i = 0; i < ls_model_count(m); i++)
-        if (strncmp(ls_variable_name(ls_model_variables(m)[i]), "lockstep/", 9) == 0)
-            return ls__fail(LS_INVALID,
-                            "ls_trainer_new: variable '%s': no name begins with 'lockstep/'",
-                            ls_variable_name(ls_model_variables(m)[i]));
+    if (strncmp(name, "lockstep/", 9) == 0)
+        return ls__fail(LS_INVALID,
+                        "ls_trainer_new: variable '%s': no name begins with 'lockstep/'", name);
+    if (ls__utf8_good(name) < strlen(name))
+        return ls__fail(LS_INVALID, "ls_trainer_new: variable '%s': its name is no UTF-8", name);
     return LS_OK;
+}
+
+static ls_status check_names(const ls_trainer *t)
+{
+    ls_status st = LS_OK;
+    for (int i = 0; i < ls_model_count(t->model) && !st; i++)
+        st = check_name(ls_variable_name(ls_model_variables(t->model)[i]));
+    for (int i = 0; i < 2 * t->n_metrics && !st; i++)
+        st = check_name(ls_variable_name(ls_metric_variables(t->metrics[i / 2])[i % 2]));
+    return st;
 }
 
 static ls_status make(ls_trainer *t, const ls_trainer_options *o)
 {
     LS_SCOPE (t->strategy) {
-        if (ls_model_build(t->model) || check_names(t->model) || take_metrics(t, o))
+        if (ls_model_build(t->model) || take_metrics(t, o) || check_names(t))
             return ls_error_pending();
         if (!t->optimizer)
             t->optimizer = ls_adam(NULL);
@@ -178,8 +219,8 @@ void ls_trainer_free(ls_trainer *t)
 {
     if (!t)
         return;
-    if (t->fitting) {
-        ls__fail(LS_STATE, "ls_trainer_free: it is being fitted");
+    if (t->fitting || t->aside) {
+        ls__fail(LS_STATE, "ls_trainer_free: it is being %s", t->fitting ? "fitted" : "asked");
         return;
     }
     ls_function_free(t->train);

@@ -4,6 +4,7 @@
  *     trainer.c         making one, asking it
  *     trainer_step.c    what replicas do in a step of training, testing, asking
  *     fit.c             epochs and steps, and when callbacks are called
+ *     fit_input.c       where the data stands
  *     fit_callbacks.c   calling them
  *     evaluate.c        tests; predict.c: outputs
  *     trainer_save.c    checkpoints
@@ -45,6 +46,7 @@ struct ls_trainer {
     /* Where the input stood when the last fit, or checkpoint, ended: kept; NULL: nowhere. */
     ls_tensor *position;
     bool must_fit; /* the position comes from a checkpoint: data that does not know it is wrong */
+    bool lost;     /* there was no memory for the position */
     /* While something runs beside training, what training is to find again: and ls_steps. */
     ls_value *aside;
     int64_t aside_steps;
@@ -58,6 +60,7 @@ ls_status ls__check_trainer(const char *who, const ls_trainer *t);
 
 ls_value *ls__train_step(ls_value *batch, void *user); /* the step's loss, of each replica */
 ls_value *ls__test_step(ls_value *batch, void *user);  /* nothing */
+ls_value *ls__look_step(ls_value *batch, void *user);  /* train's way to the loss; always fails */
 ls_value *ls__ask_step(ls_value *batch, void *user);   /* outputs */
 
 /* Rows of a batch on all replicas; -1: it is no list of x and y (LS_INVALID). */
@@ -72,6 +75,29 @@ ls_status ls__explain_not_finite(ls_trainer *t, ls_value *batch, int64_t step);
 /* The name of the first variable with a number that is not finite; NULL: none has, or it cannot be
  * read (an error is pending). */
 const char *ls__variable_not_finite(const ls_trainer *t);
+
+/* ---- fit_input.c ----- */
+
+/* Where a step that failed finds its batch again: a position, and how many steps ago that was. Zero
+ * is none. */
+typedef struct ls__place {
+    ls_tensor *position; /* kept; NULL: the data cannot tell */
+    int64_t since;
+} ls__place;
+
+/* At where the last fit, or the checkpoint, ended. `steps`: of an epoch; negative: nobody knows. */
+ls_status ls__input_open(ls_trainer *t, ls_dataset *from, int64_t *steps);
+
+/* Remembers for the next fit where it stood; LS_NO_MEMORY: it cannot. */
+ls_status ls__input_close(ls_trainer *t);
+
+/* Where it stands now: now and then, so that going back there costs less than an epoch. */
+ls_status ls__input_note(const ls_trainer *t, ls__place *place);
+
+/* After a step that failed, and so did not happen: its batch is still to come. */
+void ls__input_back(const ls_trainer *t, const ls__place *place);
+
+void ls__place_free(ls__place *place);
 
 /* ---- fit_callbacks.c ----- */
 
@@ -91,8 +117,8 @@ typedef struct ls__audience {
 
 ls_status ls__check_callbacks(const char *who, int count, ls_callback *const *callbacks);
 
-/* Calls them in order, up to the first that does not return LS_OK: LS_END, or a failure, which is
- * recorded. Of LS__AT_END all are called, and the first failure is given. */
+/* Calls them in order, up to the first that fails, which is recorded; at LS__AT_END all of them, and
+ * the first failure is given. LS_END: one of them said so. */
 ls_status ls__call_callbacks(const ls__audience *who, ls__moment moment, const ls_progress *p);
 
 /* ---- evaluate.c ----- */
@@ -112,8 +138,5 @@ ls_status ls__test(const char *who, ls_trainer *t, ls_dataset *data, const ls__a
 
 /* To the file `path`, or with `keep` >= 0 as a step of the directory `path` (0: all are kept). */
 ls_status ls__trainer_save(ls_trainer *t, const char *path, int keep, const ls__audience *audience);
-
-/* What a checkpoint holds of it, in the innermost frame. */
-ls_status ls__trainer_checkpoint(ls_trainer *t, const ls__audience *audience, ls_checkpoint *out);
 
 #endif

@@ -17,69 +17,24 @@
 #include "base/status.h"
 #include "kernels/threads.h"
 #include "tensor/tensor.h"
+#include "train/entries.h"
 #include "train/trainer.h"
 
-enum { AT_NUMBERS = 10, LONGEST_KEY = 256 };
+enum { AT_NUMBERS = 10 };
 
 /* ---- what is saved -------------------------------------------------------------------------------- */
 
-/* A dict that grows, in memory of the innermost frame. */
-typedef struct entries {
-    int count, room;
-    const char **keys;
-    ls_value **values;
-} entries;
-
-static ls_status make_room(entries *e)
-{
-    int room = e->room ? 2 * e->room : 64;
-    const char **keys = ls__frame_alloc((size_t)room * sizeof *keys);
-    ls_value **values = ls__frame_alloc((size_t)room * sizeof(ls_value *));
-    if (!keys || !values)
-        return ls_error_pending();
-    if (e->count > 0) {
-        memcpy(keys, e->keys, (size_t)e->count * sizeof *keys);
-        memcpy(values, e->values, (size_t)e->count * sizeof(ls_value *));
-    }
-    *e = (entries){ e->count, room, keys, values };
-    return LS_OK;
-}
-
-static ls_status add(entries *e, const char *key, ls_tensor *value)
-{
-    if (!value || (e->count == e->room && make_room(e)))
-        return ls_error_pending();
-    e->keys[e->count] = key;
-    e->values[e->count++] = ls_leaf(value);
-    return LS_OK;
-}
-
-/* "callback/NAME/KEY", in memory of the innermost frame. */
-static const char *callback_key(const ls_callback *c, const char *key)
-{
-    char text[LONGEST_KEY];
-    int n = snprintf(text, sizeof text, "callback/%s/%s", c->name, key);
-    if (n < 0 || n >= LONGEST_KEY) {
-        ls__fail(LS_INVALID, "callback '%s' saves a name of more than %d bytes", c->name,
-                 LONGEST_KEY);
-        return NULL;
-    }
-    char *copy = ls__frame_alloc((size_t)n + 1);
-    return copy ? memcpy(copy, text, (size_t)n + 1) : NULL;
-}
-
-static ls_status add_callback(entries *e, const ls_callback *c)
+static ls_status add_callback(ls__entries *e, const ls_callback *c)
 {
     ls_value *saved = c->save ? c->save(c->user) : NULL;
-    if (!saved)
+    if (!saved || ls_error_pending())
         return ls_error_pending();
     if (ls_kind_of(saved) != LS_DICT)
         return ls__fail(LS_INVALID, "callback '%s': what it saves is no dict", c->name);
     ls_status st = LS_OK;
-    for (int i = 0; i < ls_length(saved) && !st; i++) {
-        const char *key = callback_key(c, ls_key(saved, i));
-        st = key ? add(e, key, ls_item(saved, i)) : ls_error_pending();
-    }
+    for (int i = 0; i < ls_length(saved) && !st; i++)
+        st = ls__entries_add(e, ls_leaf(ls_item(saved, i)), "callback/%s/%s", c->name,
+                             ls_key(saved, i));
     return st;
 }
 
@@ -94,16 +49,19 @@ static ls_tensor *at_numbers(const ls_trainer *t)
 
 static ls_value *extra_of(ls_trainer *t, const ls__audience *audience)
 {
-    entries e = { 0 };
-    ls_status st = add(&e, "at", at_numbers(t));
+    ls__entries e = { 0 };
+    ls_status st = ls__entries_add(&e, ls_leaf(at_numbers(t)), "at");
     if (!st)
-        st = add(&e, "values", ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values));
-    ls_tensor *position = t->input ? ls_position(t->input) : t->position;
+        st = ls__entries_add(&e, ls_leaf(ls_from(LS_F64, LS_DIMS(2 * t->n_metrics), t->values)),
+                             "values");
+    if (!st && t->lost)
+        st = ls__fail(LS_STATE, "there was no memory to note where the last fit stood in its data");
+    ls_tensor *position = t->input && !st ? ls_position(t->input) : t->position;
     if (!st && (position || ls_error_pending()))
-        st = add(&e, "input", position);
+        st = ls__entries_add(&e, ls_leaf(position), "input");
     for (int i = 0; i < audience->count && !st; i++)
         st = add_callback(&e, audience->callbacks[i]);
-    return st ? NULL : ls_dict(e.count, e.keys, e.values);
+    return st ? NULL : ls__entries_dict(&e);
 }
 
 static ls_variable *const *variables_of(const ls_trainer *t, int *count)
@@ -133,7 +91,8 @@ static ls_status describe(ls_trainer *t, ls_checkpoint *c)
     return c->variables ? LS_OK : ls_error_pending();
 }
 
-ls_status ls__trainer_checkpoint(ls_trainer *t, const ls__audience *audience, ls_checkpoint *out)
+/* What a checkpoint holds of it, in the innermost frame. */
+static ls_status take(ls_trainer *t, const ls__audience *audience, ls_checkpoint *out)
 {
     ls_status st = describe(t, out);
     if (st)
@@ -152,13 +111,26 @@ typedef struct wanted {
     const ls__audience *audience;
 } wanted;
 
+/* A run goes on with the exact next sample, or not at all. */
+static ls_status check_position(const ls_trainer *t)
+{
+    if (t->input || t->position || t->lost || t->at.step <= 0)
+        return LS_OK; /* extra_of() tells of those that were lost, and data that is read for itself */
+    return ls__hint(
+        ls__fail(LS_UNSUPPORTED, "the data that it was fitted with cannot tell where it stood"),
+        "ls_safetensors_write saves weights alone, ls_checkpoint_save what it is given");
+}
+
 static ls_status give(ls_trainer *t, void *user)
 {
     const wanted *w = user;
-    ls_status st = LS_NO_MEMORY;
+    ls_status st = w->digest ? LS_OK : check_position(t);
+    if (st)
+        return st;
+    st = LS_NO_MEMORY;
     LS_FRAME {
         ls_checkpoint c;
-        st = ls__trainer_checkpoint(t, w->audience, &c);
+        st = take(t, w->audience, &c);
         if (!st && w->digest)
             st = ls_state_digest(&c, w->digest);
         else if (!st)
@@ -210,18 +182,27 @@ static ls_tensor *find(ls_value *extra, const char *key, ls_dtype dtype, int64_t
     return NULL;
 }
 
+/* KEY of "callback/NAME/KEY"; NULL: it is of another. */
+static const char *key_of_callback(const char *key, const char *name)
+{
+    const size_t n = strlen("callback/"), length = strlen(name);
+    if (strncmp(key, "callback/", n) != 0 || strncmp(key + n, name, length) != 0)
+        return NULL;
+    return key[n + length] == '/' ? key + n + length + 1 : NULL;
+}
+
 static ls_status load_callback(ls_value *extra, const ls_callback *c)
 {
-    char prefix[LONGEST_KEY];
-    size_t n = (size_t)snprintf(prefix, sizeof prefix, "callback/%s/", c->name ? c->name : "");
-    if (!c->load || !c->name || n >= sizeof prefix)
+    if (!c->load || !c->name)
         return LS_OK;
-    entries e = { 0 };
-    for (int i = 0; i < ls_length(extra); i++)
-        if (strncmp(ls_key(extra, i), prefix, n) == 0 &&
-            add(&e, ls_key(extra, i) + n, ls_item(extra, i)))
+    ls__entries e = { 0 };
+    for (int i = 0; i < ls_length(extra); i++) {
+        const char *key = key_of_callback(ls_key(extra, i), c->name);
+        if (key && ls__entries_add(&e, ls_child(extra, i), "%s", key))
             return ls_error_pending();
-    return e.count ? c->load(ls_dict(e.count, e.keys, e.values), c->user) : LS_OK;
+    }
+    ls_value *saved = e.count ? ls__entries_dict(&e) : NULL;
+    return e.count == 0 ? LS_OK : saved ? c->load(saved, c->user) : ls_error_pending();
 }
 
 /* All of them, or none: what those before the one that failed had is given back to them. */
@@ -234,6 +215,7 @@ static ls_status load_callbacks(ls_value *extra, const ls__audience *a)
         const ls_callback *c = a->callbacks[loaded];
         before[loaded] = c->save && c->load ? c->save(c->user) : NULL;
         st = ls_error_pending() ? ls_error_pending() : load_callback(extra, c);
+        st = st ? st : ls_error_pending();
     }
     if (!st)
         return LS_OK;
@@ -262,21 +244,31 @@ typedef struct resuming {
     ls__audience audience;
 } resuming;
 
-static ls_status another(const char *path, const char *what, int64_t saved, int64_t here)
+static ls_status another(const char *path, const char *what, uint64_t saved, uint64_t here)
 {
-    return ls__hint(ls__fail(LS_INVALID, "'%s' was saved with a %s of %lld, this run has %lld",
-                             path, what, (long long)saved, (long long)here),
-                    "it is part of the result: go on with %lld", (long long)saved);
+    return ls__hint(ls__fail(LS_INVALID, "'%s' was saved with a %s of %llu, this run has %llu",
+                             path, what, (unsigned long long)saved, (unsigned long long)here),
+                    "it is part of the result: go on with %llu", (unsigned long long)saved);
+}
+
+/* No run gets there. */
+static bool out_of(int64_t count)
+{
+    return count < 0 || count > INT64_MAX / 2;
 }
 
 /* What a run must have in common with the one it goes on with. */
 static ls_status check_same(const resuming *r, const int64_t *n)
 {
     const ls_trainer *t = r->trainer;
+    if (out_of(n[0]) || out_of(n[1]) || out_of(n[2]) || out_of(n[4]) ||
+        (n[3] != LS_UNKNOWN && out_of(n[3])))
+        return ls__fail(LS_CORRUPT, "'%s' says that it is of step %lld in epoch %lld", r->path,
+                        (long long)n[0], (long long)n[1]);
     if (n[7] != t->global_batch)
-        return another(r->path, "global batch", n[7], t->global_batch);
-    if (n[8] != (int64_t)t->seed)
-        return another(r->path, "seed", n[8], (int64_t)t->seed);
+        return another(r->path, "global batch", (uint64_t)n[7], (uint64_t)t->global_batch);
+    if ((uint64_t)n[8] != t->seed)
+        return another(r->path, "seed", (uint64_t)n[8], t->seed);
     if (n[9] != ls__kernel_threads_get())
         ls__log(
             LS_LOG_WARNING,
@@ -319,6 +311,7 @@ static ls_status accept(ls_value *extra, void *user)
         ls_drop(t->position);
     t->position = kept;
     t->must_fit = kept != NULL;
+    t->lost = false;
     return LS_OK;
 }
 
@@ -326,8 +319,9 @@ ls_status ls_trainer_resume(ls_trainer *t, const char *path, int n_callbacks,
                             ls_callback *const *callbacks)
 {
     ls_status st = check("ls_trainer_resume", t, path, n_callbacks, callbacks);
-    if (!st && t->fitting)
-        st = ls__fail(LS_STATE, "ls_trainer_resume: it is being fitted");
+    if (!st && (t->fitting || t->aside))
+        st = ls__fail(LS_STATE, "ls_trainer_resume: it is being %s",
+                      t->fitting ? "fitted" : "asked");
     if (st)
         return st;
     st = LS_NO_MEMORY;

@@ -5,6 +5,7 @@
 #include <lockstep/loss.h>
 #include <lockstep/ops.h>
 #include <lockstep/tape.h>
+#include <math.h>
 
 #include "base/status.h"
 #include "train/trainer.h"
@@ -43,6 +44,17 @@ ls_value *ls__train_step(ls_value *batch, void *user)
         count(t, each, outputs, labels))
         return NULL;
     return ls_leaf(seen);
+}
+
+/* As a step of training goes, up to the loss. It is run to be watched: it must not happen, so it always
+ * fails. */
+ls_value *ls__look_step(ls_value *batch, void *user)
+{
+    ls_trainer *t = user;
+    ls_tensor *outputs = ls_model_forward(t->model, ls_item(batch, 0), true);
+    ls_tensor *each = ls_model_loss(t->model)(outputs, ls_item(batch, 1));
+    ls_tensor *loss = ls_compute_average_loss(row_losses(each), t->global_batch);
+    return ls_leaf(ls_require_finite(ls_add(loss, ls_scalar(ls_dtype_of(loss), NAN))));
 }
 
 ls_value *ls__test_step(ls_value *batch, void *user)

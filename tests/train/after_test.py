@@ -142,12 +142,14 @@ def samples_text():
     r = random.Random(2)
     with open('text.txt', 'w') as f:
         f.write('\n'.join(' '.join(r.choice(words) for _ in range(12)) for _ in range(400)))
-    done = lockstep('train', 'gpt', '--data', 'text.txt', '--steps', 2, '--batch', 2, '--checkpoint', 'gpt', '--json')
+    bible = {'PATH': fake_bible('text.txt') + ':' + os.environ['PATH']}
+    done = lockstep('train', 'gpt', '--steps', 2, '--batch', 2, '--checkpoint', 'gpt', '--json', env=bible)
     start, end = done.event('start'), done.event('end')
     check(start['parameters'] > 3e6 and start['global_batch'] == 4, 'not this gpt', done)
     check(abs(end['bits_per_byte'] - end['test_loss'] / math.log(2)) < 1e-4, 'bits_per_byte are not so many', done)
-    evaluated = lockstep('evaluate', 'gpt', '--data', 'text.txt', '--batch', 2, '--json').event('evaluate')
-    check(evaluated['bits_per_byte'] == end['bits_per_byte'], 'other bits per byte', evaluated, end)
+    for data in [], ['--data', 'text.txt'], ['--data', 'bible']:
+        evaluated = lockstep('evaluate', 'gpt', *data, '--batch', 2, '--json', env=bible).event('evaluate')
+        check(evaluated['bits_per_byte'] == end['bits_per_byte'], f'other bits per byte with {data}', evaluated, end)
     one, again, other = (sampled('--bytes', 50, '--seed', n) for n in (3, 3, 4))
     check(one == again, 'the same seed gives another text', one, again)
     check(one != other, 'another seed gives the same text', one)
@@ -162,6 +164,15 @@ def samples_text():
     failed('gpt', '7.png', command='predict', status=2, says='sample')
     trained('run', '--epochs', 2)
     failed('run', '--json', command='sample', status=2, says='predict')
+
+
+def fake_bible(text):
+    """A directory for PATH with a program `bible` that prints this file, whatever it is asked."""
+    os.makedirs('bin', exist_ok=True)
+    with open('bin/bible', 'w') as f:
+        f.write(f'#!/bin/sh\nexec cat {text}\n')
+    os.chmod('bin/bible', 0o755)
+    return os.path.abspath('bin')
 
 
 def sampled(*words):
@@ -205,12 +216,17 @@ def plots():
 
 
 def plots_resumed():
-    """A run in three parts is one plot."""
+    """A run in three parts is one plot; a line that was torn off is one line that is lost."""
+    torn = '{"event":"step","st'
     for epochs in 1, 2, 3:
         train('--checkpoint', 'parts', '--epochs', epochs, '--resume')
-    check(lockstep('plot', 'parts', '--json').event('plot')['steps'] == 30, 'not 30 steps')
+        if epochs == 1:
+            with open('parts/run.jsonl', 'a') as f:
+                f.write(torn)
+    plot = lockstep('plot', 'parts', '--json').event('plot')
+    check(plot['steps'] == 30 and plot['damaged_lines'] == 1, 'not 30 steps, and a torn line', plot)
     with open('parts/run.jsonl') as f:
-        epochs = [e['epoch'] for e in map(parse, f) if e['event'] == 'epoch']
+        epochs = [e['epoch'] for e in (parse(line) for line in f if line != torn + '\n') if e['event'] == 'epoch']
     check(epochs == [1, 2, 3], f'not three epochs in the log: {epochs}')
 
 
@@ -279,6 +295,7 @@ def own_model():
     check(done.shas == want.shas, 'other bits', done, want)
     check(done.event('start')['model'] == 'mine.c', 'not this model', done)
     got = lockstep('evaluate', 'mine', *SMALL_TEST, '--json').event('evaluate')
+    failed('../mine', command='evaluate', status=2, says=["'mine.c'", '--model FILE.c'], cwd='mine')
     check(got['loss'] == want.event('end')['test_loss'], 'another loss', got, want)
     other = lockstep('train', 'mine.c', *SMALL, '--json', '--epochs', 2, env={'CC': 'cc -DFREE_FORM=1'})
     check(other.event('start')['parameters'] != want.event('start')['parameters'], '$CC is not the compiler', other)

@@ -132,6 +132,9 @@ def unwritable():
             done = failed(*SMALL, option, path, '--json', status=2, says=[option, path])
             check(not any(e['event'] == 'step' for e in done.events), 'it trained before it looked', done)
     failed(*SMALL, '--checkpoint', DATA_FILE, status=2, says=DATA_FILE)
+    os.mkdir('folder')
+    for path in 'folder', 'trace.json/':
+        failed(*SMALL, '--profile', path, status=2, says=['--profile', f"'{path}'", 'Is a directory'])
     if os.geteuid() != 0:
         os.mkdir('locked', 0o500)
         failed(*SMALL, '--checkpoint', 'locked', status=2, says='locked')
@@ -196,11 +199,62 @@ def size_limit():
 
 
 def full_output():
-    """Nobody can read what is printed: it fails, and does not go on for hours."""
-    with open('/dev/full', 'w') as f:
-        done = subprocess.run([LOCKSTEP, 'train', *SMALL, '--json', '--checkpoint', 'mute'], stdin=subprocess.DEVNULL,
-                              stdout=f, stderr=subprocess.PIPE, timeout=PATIENCE, env=environment())
-    check(done.returncode == 1 and done.stderr.startswith(b'lockstep train: '), 'status', done)
+    """Nobody can read what is printed: it saves, fails, and does not go on for ever."""
+    for i, way in enumerate((['--json'], [])):
+        with open('/dev/full', 'w') as f:
+            mute(f, f'full-{i}', way, 'No space left on device')
+        reader, writer = os.pipe()
+        os.close(reader)
+        mute(writer, f'closed-{i}', way, 'Broken pipe')
+        os.close(writer)
+
+
+def mute(output, folder, way, why):
+    """Without an end, into that; SIGPIPE, which would end it, is ignored."""
+    words = [LOCKSTEP, 'train', *SMALL, '--epochs', '1000000', '--checkpoint', folder, *way]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, timeout=PATIENCE, env=environment(),
+                          preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+    check(done.returncode == 1 and done.stderr == f'lockstep train: cannot write the results: {why}\n'.encode(), 'not so', done)
+    check(len(checkpoints(folder)) == 1, 'not saved', os.listdir(folder))
+
+
+def full_log():
+    """A log that cannot be written is warned of, once; the training is not the worse for it."""
+    words = ['--checkpoint', 'unlogged', '--log', 'unlogged-log', '--resume']
+    train(*words)
+    os.remove('unlogged/run.jsonl')
+    os.symlink('/dev/full', 'unlogged/run.jsonl')
+    done = train(*words, '--epochs', 2)
+    check(done.err == "lockstep train: warning: events are missing in 'unlogged/run.jsonl': No space left on device\n", 'not so', done)
+
+
+LOST = """
+#include <unistd.h>
+static ls_layer *out;
+static void build(ls_model *m, void *user)
+{
+    (void)user;
+    out = ls_dense_layer(m, LS_DENSE_LAYER(.units = 10));
+}
+static ls_tensor *forward(void *user, ls_tensor *x, bool training)
+{
+    (void)user;
+    if (ls_shape(x)[0] > 0)
+        rmdir("lost");
+    return ls_forward(out, ls_flatten_rows(x), training);
+}
+ls_model *lockstep_model(void)
+{
+    return ls_model_new(LS_MODEL(.name = "lost", .input = "f32[28,28,1]", .net_bytes = 8, .build = build, .forward = forward));
+}
+"""
+
+
+def lost_profile():
+    """A profile that cannot be written is told at the end, behind what the training came to."""
+    os.mkdir('lost')
+    done = failed(model_file('lost.c', LOST), *SMALL, '--profile', 'lost/trace.json', '--json', status=1, says='lost/trace.json')
+    check([e['event'] for e in done.events[-2:]] == ['end', 'error'], 'no end', done)
 
 
 # ---- models of a user -----------------------------------------------------------------------------
@@ -290,6 +344,43 @@ def models_that_crash_later():
     check(done.shas == lockstep('train', 'later.c', *SMALL, '--json').shas, 'other bits after a crash', done)
 
 
+REPLICA = LATER.replace('CRASH && rows > 0 && rows < 16', 'rows > 0 && ls_replica_id(ls_get_replica_context()) == 1')
+
+# The kernel of an operator, in a step, on a thread that is not the first.
+KERNEL = LATER.replace('static ls_tensor *forward', """
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+int gettid(void);
+static ls_status same_shape(ls_call *c)
+{
+    return ls_call_output(c, 0, LS_F32, ls_call_rank(c, 0), ls_call_shape(c, 0));
+}
+static ls_status crash(ls_call *c)
+{
+    static atomic_int calls;
+    if (gettid() != getpid() && ++calls > 3)
+        *(volatile int *)0 = 1;
+    memcpy(ls_call_out(c, 0), ls_call_in(c, 0), sizeof(float) * (size_t)ls_call_count(c, 0));
+    return LS_OK;
+}
+static ls_status gradient(ls_grad *g)
+{
+    return ls_grad_give(g, 0, ls_grad_output(g, 0));
+}
+static const ls_op op = { .size = sizeof op, .name = "crash", .inputs = 1, .outputs = 1, .shape = same_shape, .kernel = crash,
+                          .gradient = gradient };
+static ls_tensor *forward""", 1).replace('rows > 0 && rows < 16', '0').replace('CRASH', 'rows').replace(
+    'ls_flatten_rows(x)', 'ls_apply(&op, 1, (ls_tensor *[]){ ls_flatten_rows(x) }, NULL)')
+
+
+def models_that_crash_elsewhere():
+    """On a thread of the library: of one replica alone, and in a later step."""
+    two = [*SMALL, '--devices', '/cpu:0,/cpu:1', '--json']
+    for name, text in ('replica.c', REPLICA.replace('abort();', '*(volatile int *)0 = 1;')), ('kernel.c', KERNEL):
+        failed(model_file(name, '#include <lockstep.h>\n' + text), *two, status=1, says=[f'the model {name} crashed (SIGSEGV)', 'in step '])
+
+
 # ---- numbers --------------------------------------------------------------------------------------
 
 
@@ -337,5 +428,5 @@ if WAY == 'inside':
 
 NPZ = [broken_arrays, wrong_labels, missing_arrays, strange_input, without_the_loss] if KIND == 'npz' else []
 main([unknown_models, wrong_options, options_that_do_nothing, no_internal_names, missing_data, *NPZ, damaged_records,
-      unwritable, nothing_made, full_disk, size_limit, full_output, models_that_fail, models_that_crash,
-      models_that_exit, models_that_crash_later, not_finite])
+      unwritable, nothing_made, full_disk, size_limit, full_output, full_log, lost_profile, models_that_fail, models_that_crash,
+      models_that_exit, models_that_crash_later, models_that_crash_elsewhere, not_finite])

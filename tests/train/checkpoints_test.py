@@ -145,6 +145,51 @@ def begun_anew():
     check(third.shas == second.shas, 'it goes on with the run before', third, second)
 
 
+def strange_names():
+    """A directory's name is no pattern: what is moved is its own."""
+    saved('run1')
+    for name in 'run[1]', 'run*':
+        first = saved(name)
+        check('moved' not in first.err, 'it moved something else', first)
+        check('moved 1 checkpoint of an earlier run to ' + name + '/earlier-1\n' in saved(name).err, 'not moved')
+        check(steps_of('run1') == steps_of(name) == steps_of(name + '/earlier-1') == [10], 'not its own')
+
+
+def logged_anew():
+    """A log of an earlier run is moved aside, too, with and without checkpoints; not by --resume."""
+    train('--log', 'log')
+    before = {n: contents('log/' + n) for n in os.listdir('log')}
+    check(any('tfevents' in n for n in before) and 'run.jsonl' in before, 'no log', before.keys())
+    done = train('--log', 'log', '--checkpoint', './log')
+    check(done.err == 'lockstep train: moved the log of an earlier run to ./log/earlier-1\n', 'it does not say so', done)
+    check({n: contents('log/earlier-1/' + n) for n in os.listdir('log/earlier-1')} == before, 'not moved whole')
+    names = sorted(os.listdir('log'))
+    resumed = train('--log', 'log', '--checkpoint', './log', '--resume', '--epochs', 2)
+    check(resumed.err == '' and set(names) < set(os.listdir('log')), '--resume moved something', resumed, os.listdir('log'))
+    done = train('--log', 'log', '--checkpoint', './log')
+    check(done.err == 'lockstep train: moved 2 checkpoints of an earlier run to ./log/earlier-2\n', 'not once', done)
+    check(len([n for n in os.listdir('log') if 'tfevents' in n]) == 1, 'not one log', os.listdir('log'))
+
+
+def contents(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
+def other_data():
+    """Another --data cannot go on: both are named. A step that fails says why, and nothing of that."""
+    saved('data', '--epochs', 2, '--steps', 13)
+    write_npz('other.npz', train=SAMPLES - 20)
+    failed('--data', 'other.npz', '--batch', 16, '--epochs', 2, '--resume', '--json', '--checkpoint', 'data', status=2,
+           says=['data/step-000000013.safetensors', f"'{DATA}'", "'other.npz'"])
+    labels = bytearray(SAMPLES)
+    labels[0] = 200
+    write_npz('label.npz', y_train=npy('|u1', (SAMPLES,), bytes(labels)))
+    for more in [], ['--resume']:
+        done = failed('--data', 'label.npz', '--batch', 16, '--checkpoint', 'label', '--json', *more, status=1, says='label 200')
+        check(checkpoints('label'), 'nothing to go on from', done)
+
+
 def another_rate():
     """--lr with --resume is taken, or refused; it is not passed over in silence."""
     saved('rate')
@@ -222,5 +267,5 @@ def refused_settings():
 
 
 main([at_epoch_ends, in_the_middle, where_it_goes_on, other_optimizers, kept, the_record, damaged, all_damaged, nothing_there,
-      done_already, begun_anew, another_rate, from_weights, bad_weights, refused, refused_settings],
+      done_already, begun_anew, strange_names, logged_anew, *[other_data] * (KIND == 'npz'), another_rate, from_weights, bad_weights, refused, refused_settings],
      [in_the_middle])

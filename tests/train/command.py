@@ -215,12 +215,12 @@ def failed(*words, status, says=(), command='train', **how):
 
 
 class Going:
-    """A `train --json` that is under way; closed at the end whatever happens."""
+    """A `train --json`, or another command, that is under way; closed at the end whatever happens."""
 
-    def __init__(self, *words, env=None):
-        self.words = ['train', *map(str, words), '--json']
+    def __init__(self, *words, command='train', env=None, **how):
+        self.words = [command, *map(str, words), '--json']
         self.process = subprocess.Popen([LOCKSTEP, *self.words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env={**environment(), **(env or {})})
+                                        stderr=subprocess.PIPE, env={**environment(), **(env or {})}, **how)
         self.read = b''
 
     def __enter__(self):
@@ -238,6 +238,13 @@ class Going:
             if fine(parse(line.decode())):
                 return
         raise AssertionError(f'ended too early: {self.read.decode()}{self.process.stderr.read().decode()}')
+
+    def until_there(self, path):
+        """Waits until the model has made this file."""
+        until = time.monotonic() + PATIENCE
+        while not os.path.exists(path):
+            check(self.process.poll() is None and time.monotonic() < until, f'it never made {path}', self.words)
+            time.sleep(0.005)
 
     def send(self, number):
         """Returns when the signal was taken."""

@@ -78,6 +78,15 @@ def steps_end_at_an_epoch():
     check(train('--epochs', 1, '--steps', 1000).shas == done.shas, 'an epoch of 10 steps is not 10 steps')
 
 
+def last_of_unknown():
+    """Of data that does not tell how many batches it has, the last step is told, too, and in the same order."""
+    write_records('l-train.tfrecord', SAMPLES, 1)
+    write_records('l-test.tfrecord', TESTED, 2)
+    done = lockstep('train', '--data', 'l-*.tfrecord', '--batch', 16, '--json')
+    check_steps(done, 10)
+    check([e['event'] for e in done.events] == ['start', 'step', 'step', 'epoch', 'end'], 'not so', done)
+
+
 def short_last_batch():
     """A step's loss is a mean over its samples, in the short last batch of an epoch, too."""
     # A model that hardly learns: all losses are near ln 10.
@@ -123,5 +132,5 @@ def devices_by_default():
     check(len(start['devices']) == 1, 'more devices than replicas', start)
 
 
-main([two_epochs, hundredth_steps, steps_end_at_an_epoch, short_last_batch, it_learns, plain_lines, no_strange_numbers, devices_by_default],
+main([two_epochs, hundredth_steps, steps_end_at_an_epoch, last_of_unknown, short_last_batch, it_learns, plain_lines, no_strange_numbers, devices_by_default],
      [two_epochs])

@@ -16,6 +16,20 @@ def longer_than_its_schedule():
           'steps that change no weight, and not a word about it', more)
 
 
+def cosine_of_records():
+    """A cosine falls with TFRecord files, too; one that has nothing to fall in is refused."""
+    write_records('c-train.tfrecord', SAMPLES, 1)
+    write_records('c-test.tfrecord', TESTED, 2)
+    records = ['--data', 'c-*.tfrecord', '--batch', 16]
+    done, same, constant = (lockstep('train', *records, '--json', *more).shas[0] for more in
+                            (['--schedule', 'cosine'], ['--schedule', 'cosine', '--steps', 10], []))
+    check(done == same, 'not the cosine of 10 steps')
+    check(done != constant, 'the rate is constant')
+    for warmup in 10, 11:
+        failed(*SMALL, '--schedule', 'cosine', '--warmup', warmup, '--json', status=2,
+               says=['--schedule cosine', f'--warmup {warmup}', '10 steps', '--steps'])
+
+
 def rates_that_are_ignored():
     """Another --lr, --warmup or --schedule counts, or is refused like another --clip."""
     saved('rate', '--steps', 5)
@@ -98,6 +112,7 @@ def a_long_context():
         f.write(' '.join(map(str, range(40000))))
     lockstep('train', 'long.c', '--data', 'text.txt', '--steps', 1, '--replicas', 1, '--checkpoint', 'long')
     lockstep('sample', 'long', '--model', 'long.c', '--bytes', 3, '--prompt', 'a' * 8000)
+    lockstep('evaluate', 'long', '--model', 'long.c')  # not 256 such rows at once: they are more than the text has
 
 
 def a_full_disk_for_events():
@@ -121,6 +136,6 @@ def classes_without_names():
         check('Trouser' not in lockstep('predict', 'mine', DATA, '--top', 10).out, "another data set's names")
 
 
-main([longer_than_its_schedule, rates_that_are_ignored, stdout_is_closed, one_directory_by_two_names, weights_that_are_no_numbers,
+main([longer_than_its_schedule, cosine_of_records, rates_that_are_ignored, stdout_is_closed, one_directory_by_two_names, weights_that_are_no_numbers,
       interrupted_in_the_directory_of_a_longer_run, a_long_context, a_full_disk_for_events,
       evaluated_as_it_was_trained, classes_without_names])

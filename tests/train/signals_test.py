@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: they save, leave with 130, and nothing is lost. What is waited for is an event, not a time."""
+"""Ctrl-C, SIGTERM and other signals: they save, leave with 130, and nothing is lost. What is waited for is an event, not
+a time."""
 import signal
 
 from command import *
@@ -49,6 +50,33 @@ def terminated():
     """SIGTERM in the middle, with three replicas and a log."""
     more = ['--replicas', 3, '--optimizer', 'momentum']
     goes_on('term', stopped('term', signal.SIGTERM, lambda e: e.get('step') == 1, *more, '--log', 'term-log'), *more)
+
+
+def hung_up():
+    """SIGHUP: the terminal was closed."""
+    goes_on('hup', stopped('hup', signal.SIGHUP, lambda e: e['event'] == 'epoch'))
+
+
+def nobody_reads():
+    """What read its events has gone: it saves and leaves, and does not train for nobody."""
+    with Going(*MODEL, *SMALL, *ENDLESS, '--checkpoint', 'pipe') as going:
+        going.until(lambda e: e['event'] == 'epoch')
+        going.process.stdout.close()
+        status = going.process.wait(PATIENCE)
+        check(status == 130, f'exit status {status}', going.process.stderr.read().decode())
+    goes_on('pipe', step_of(checkpoints('pipe')[-1]))
+
+
+def nohup():
+    """A signal that was ignored when it began stays ignored."""
+    with Going(*MODEL, *SMALL, *ENDLESS, '--checkpoint', 'nohup',
+               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as going:
+        going.until(lambda e: e['event'] == 'epoch')
+        going.process.send_signal(signal.SIGHUP)
+        going.until(lambda e: e['event'] == 'epoch')
+        going.send(signal.SIGINT)
+        done = going.end(130)
+    check('Ctrl-C' in done.err and 'SIGHUP' not in done.err, 'ended by another signal', done)
 
 
 def again_and_again():
@@ -115,16 +143,41 @@ ls_model *lockstep_model(void)
 """
 
 
+# A test that ends when it may.
+WAITS = STUCK.replace('STUCK && rows > 0 && rows < 16', 'rows > 0 && !training').replace('pause()', 'if (!access("go.now", F_OK)) break')
+
+
+def write_models():
+    for name, text in ('stuck.c', STUCK.replace('STUCK', '1')), ('free.c', STUCK.replace('STUCK', '0')), ('waits.c', WAITS):
+        with open(name, 'w') as f:
+            f.write(text)
+
+
+def stuck(*words, **how):
+    """A command whose model is stuck."""
+    write_models()
+    if os.path.exists('stuck.now'):
+        os.remove('stuck.now')
+    going = Going(*words, **how)
+    going.until_there('stuck.now')
+    return going
+
+
+def rests(going):
+    """Whether it is there when it has done what it does now: it sleeps, or is gone."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        with open(f'/proc/{going.process.pid}/stat') as f:
+            state = f.read().rpartition(')')[2].split()[0]
+        if state in 'SZ':
+            return state == 'S'
+        check(time.monotonic() < until, f'it neither sleeps nor ends: {state}')
+        time.sleep(0.001)
+
+
 def twice():
     """Two SIGINTs end a run that is stuck in a step, at once; the last checkpoint is whole."""
-    for name, stuck in ('stuck.c', '1'), ('free.c', '0'):
-        with open(name, 'w') as f:
-            f.write(STUCK.replace('STUCK', stuck))
-    with Going('stuck.c', *SMALL, *ENDLESS, '--checkpoint', 'twice', '--checkpoint-every', 2) as going:
-        until = time.monotonic() + PATIENCE
-        while not os.path.exists('stuck.now'):
-            check(going.process.poll() is None and time.monotonic() < until, 'it never came to the long step', going.words)
-            time.sleep(0.005)
+    with stuck('stuck.c', *SMALL, *ENDLESS, '--checkpoint', 'twice', '--checkpoint-every', 2) as going:
         going.send(signal.SIGINT)
         check(going.process.poll() is None, 'one signal ended it')
         going.send(signal.SIGINT)
@@ -132,6 +185,37 @@ def twice():
     check(len(done.err.splitlines()) == 1 and done.err.startswith('lockstep train: '), 'no line that says so', done)
     check([os.path.basename(p) for p in checkpoints('twice')][-1] == 'step-000000008.safetensors', 'not the last checkpoint')
     lockstep('evaluate', newest('twice'), '--model', 'free.c', '--data', DATA, '--batch', 16)
+
+
+def patient():
+    """No other signal ends it at once, however often: a terminal that closes sends SIGHUP twice, timeout(1) SIGTERM."""
+    with stuck('stuck.c', *SMALL, *ENDLESS) as going:
+        for number in signal.SIGTERM, signal.SIGTERM, signal.SIGHUP, signal.SIGHUP:
+            going.send(number)
+            check(rests(going), f'{number.name} ended it', going.words)
+        going.send(signal.SIGINT)
+        done = going.end(130)
+    check(done.err.startswith('lockstep train: ended at once by Ctrl-C'), 'no line that says so', done)
+
+
+def others():
+    """Commands that have nothing to save end at once, with 130."""
+    write_models()
+    lockstep('train', 'free.c', *SMALL, '--steps', 1, '--checkpoint', 'others')
+    for number in signal.SIGTERM, signal.SIGINT:
+        with stuck('others', '--model', 'stuck.c', '--data', DATA, '--batch', 16, command='evaluate') as going:
+            going.send(number)
+            going.end(130)
+
+
+def in_the_last_test():
+    """A signal in the test of a run that has done its steps: it was not told how good it is, but is saved."""
+    with stuck('waits.c', *SMALL, '--steps', 3, '--checkpoint', 'last') as going:
+        going.send(signal.SIGTERM)
+        open('go.now', 'w').close()
+        done = going.end(130)
+    check(done.events[-1]['event'] == 'interrupted' and done.events[-1]['steps'] == 3, 'it does not say so', done)
+    check(step_of(checkpoints('last')[-1]) == 3, 'not saved')
 
 
 def twice_at_any_time():
@@ -159,4 +243,5 @@ def killed():
     checkpoints('killed')  # what was half-written is gone
 
 
-main([ctrl_c, terminated, again_and_again, in_a_test, not_saved, twice, twice_at_any_time, killed], [ctrl_c])
+main([ctrl_c, terminated, hung_up, nobody_reads, nohup, again_and_again, in_a_test, not_saved, twice, patient, others,
+      in_the_last_test, twice_at_any_time, killed], [ctrl_c])

@@ -120,6 +120,40 @@ def resumed(t, step):
     t.prompt()
 
 
+CRASHES = """
+#include <lockstep/train.h>
+#include <stdlib.h>
+static ls_layer *out;
+static void build(ls_model *m, void *user)
+{
+    (void)user;
+    out = ls_dense_layer(m, LS_DENSE_LAYER(.units = 10));
+}
+static ls_tensor *forward(void *user, ls_tensor *x, bool training)
+{
+    (void)user;
+    const long long rows = ls_shape(x)[0];
+    if (rows > 0 && rows < 16)
+        abort();
+    return ls_forward(out, ls_flatten_rows(x), training);
+}
+ls_model *lockstep_model(void)
+{
+    return ls_model_new(LS_MODEL(.name = "crashes", .input = "f32[28,28,1]", .net_bytes = 8, .build = build, .forward = forward));
+}
+"""
+
+
+def crashes():
+    """A model that crashes under the bar: the line that says so is not behind it."""
+    with open('crashes.c', 'w') as f:
+        f.write(CRASHES)
+    with Screen('crashes.c', columns=100) as t:
+        lines = t.prompt()
+        check(lines[-2] == 'lockstep train: the model crashes.c crashed (SIGABRT) in step 10', 'not so', *lines)
+        check(LIVE.fullmatch(lines[-3]), 'no bar before it', *lines)
+
+
 def colours():
     """NO_COLOR, as others understand it."""
     for variable, coloured in ('NO_COLOR=1', False), ('NO_COLOR=', True):
@@ -140,4 +174,4 @@ def json_in_a_terminal():
 if not shutil.which('tmux'):
     print('skipped: there is no tmux')
     sys.exit(SKIPPED)
-main([moves, resized, stopped, colours, json_in_a_terminal])
+main([moves, resized, stopped, crashes, colours, json_in_a_terminal])
