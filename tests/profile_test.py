@@ -26,7 +26,7 @@ def record(folder, devices, replicas, steps):
 def check_names(trace, replicas):
     names = [e for e in trace["traceEvents"] if e["ph"] == "M"]
     for e in names:
-        assert e["pid"] == 1 and e["tid"] in range(replicas), e
+        assert 1 <= e["tid"] <= replicas and e["pid"] == replicas + 1, e  # 0 and the process's own are special
     of = lambda what: [e["args"]["name"] for e in names if e["name"] == what]
     assert of("process_name") == ["lockstep"], names
     rows = of("thread_name")
@@ -68,7 +68,7 @@ def check(folder, devices, replicas):
     spans = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert len(spans) + 1 + 2 * replicas == len(trace["traceEvents"])
     for r in range(replicas):
-        events = [e for e in spans if e["pid"] == 1 and e["tid"] == r]
+        events = [e for e in spans if e["pid"] == replicas + 1 and e["tid"] == r + 1]
         check_row(events, said["took"], said["spent"][r])
         for step in range(2, 2 + STEPS):
             check_step(events, replicas, step)

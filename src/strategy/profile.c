@@ -90,6 +90,7 @@ typedef struct page {
     ls__writer *to;
     ls_status status; /* the first that failed */
     bool comma;       /* before the next event */
+    int process;      /* its number */
 } page;
 
 static void put(page *f, const char *format, ...) LS_PRINTF(2, 3);
@@ -110,10 +111,12 @@ static void put_time(page *f, const char *name, int64_t ns)
     put(f, ",\"%s\":%lld.%03d", name, (long long)(ns / 1000), (int)(ns % 1000));
 }
 
+/* Perfetto takes 0 for the idle thread, and a thread with the number of its process for the main one:
+ * replicas are 1 to V. */
 static void begin_event(page *f, const char *name, char kind, int replica)
 {
-    put(f, "%s\n{\"name\":\"%s\",\"ph\":\"%c\",\"pid\":1,\"tid\":%d", f->comma ? "," : "", name,
-        kind, replica);
+    put(f, "%s\n{\"name\":\"%s\",\"ph\":\"%c\",\"pid\":%d,\"tid\":%d", f->comma ? "," : "", name,
+        kind, f->process, replica + 1);
     f->comma = true;
 }
 
@@ -195,7 +198,7 @@ static ls_status write_file(const ls_strategy *s, const char *path)
     if (!s->phases->recording)
         return ls__hint(ls__fail(LS_STATE, "ls_profile_write: nothing is being recorded"),
                         "ls_profile_start begins it");
-    page f = { .comma = false };
+    page f = { .process = s->replicas + 1 };
     ls_status st = ls__writer_open(path, LS__PLAIN, &f.to);
     if (st)
         return st;
