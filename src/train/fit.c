@@ -26,7 +26,7 @@ typedef struct fit {
     int64_t epochs, steps; /* steps: 0: no limit */
     bool fixed;            /* every epoch has as many steps */
     ls_progress progress;
-    ls__place place;
+    ls__data_place place;
 } fit;
 
 static ls_status check_options(const ls_trainer *t, const ls_fit_options *o)
@@ -263,7 +263,7 @@ ls_status ls_fit(ls_trainer *t, const ls_fit_options *options)
         ls_status closed = ls__input_close(t);
         st = st ? st : closed;
     }
-    ls__place_free(&f.place);
+    ls__data_place_free(&f.place);
     t->fitting = false;
     t->audience = NULL;
     return st;

@@ -45,21 +45,21 @@ static ls_tensor *position_now(const ls_trainer *t)
     return kept;
 }
 
-ls_status ls__input_note(const ls_trainer *t, ls__place *place)
+ls_status ls__input_note(const ls_trainer *t, ls__data_place *place)
 {
-    ls__place_free(place);
+    ls__data_place_free(place);
     place->position = position_now(t);
     return ls_error_pending();
 }
 
-void ls__place_free(ls__place *place)
+void ls__data_place_free(ls__data_place *place)
 {
     if (place->position)
         ls_drop(place->position);
-    *place = (ls__place){ 0 };
+    *place = (ls__data_place){ 0 };
 }
 
-void ls__input_back(const ls_trainer *t, const ls__place *place)
+void ls__input_back(const ls_trainer *t, const ls__data_place *place)
 {
     ls__error_record failed;
     ls__error_take(&failed);

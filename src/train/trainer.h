@@ -80,10 +80,10 @@ const char *ls__variable_not_finite(const ls_trainer *t);
 
 /* Where a step that failed finds its batch again: a position, and how many steps ago that was. Zero
  * is none. */
-typedef struct ls__place {
+typedef struct ls__data_place {
     ls_tensor *position; /* kept; NULL: the data cannot tell */
     int64_t since;
-} ls__place;
+} ls__data_place;
 
 /* At where the last fit, or the checkpoint, ended. `steps`: of an epoch; negative: nobody knows. */
 ls_status ls__input_open(ls_trainer *t, ls_dataset *from, int64_t *steps);
@@ -92,12 +92,12 @@ ls_status ls__input_open(ls_trainer *t, ls_dataset *from, int64_t *steps);
 ls_status ls__input_close(ls_trainer *t);
 
 /* Where it stands now: now and then, so that going back there costs less than an epoch. */
-ls_status ls__input_note(const ls_trainer *t, ls__place *place);
+ls_status ls__input_note(const ls_trainer *t, ls__data_place *place);
 
 /* After a step that failed, and so did not happen: its batch is still to come. */
-void ls__input_back(const ls_trainer *t, const ls__place *place);
+void ls__input_back(const ls_trainer *t, const ls__data_place *place);
 
-void ls__place_free(ls__place *place);
+void ls__data_place_free(ls__data_place *place);
 
 /* ---- fit_callbacks.c ----- */
 

@@ -39,9 +39,10 @@ ls_value *ls__train_step(ls_value *batch, void *user)
     ls_tensor *each = ls_model_loss(t->model)(outputs, labels);
     ls_tensor *loss = ls_compute_average_loss(row_losses(each), t->global_batch);
     ls_tensor *seen = ls_require_finite(loss); /* before anything is written */
-    if (ls_minimize(t->optimizer, tape, loss, ls_model_count(t->model),
-                    ls_model_variables(t->model)) ||
-        count(t, each, outputs, labels))
+    /* Behind the update nothing may be that can fail: the weights would be saved first, in every step. */
+    if (count(t, each, outputs, labels) ||
+        ls_minimize(t->optimizer, tape, loss, ls_model_count(t->model),
+                    ls_model_variables(t->model)))
         return NULL;
     return ls_leaf(seen);
 }

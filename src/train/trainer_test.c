@@ -1,10 +1,14 @@
 /*
  * What a trainer is not made of: wrong options, and names that could not be told apart later. What
- * the program gave is still its own then.
+ * the program gave is still its own then. And what its compiled step must not do.
  */
 #include "fit_test_support.h"
 
 #include <string.h>
+
+#include "strategy/step.h"
+#include "trace/function.h"
+#include "train/trainer.h"
 
 static void wrong_options(void **state)
 {
@@ -132,6 +136,36 @@ static void what_is_asked_is_not_disturbed(void **state)
     assert_clean();
 }
 
+/* ---- the step ------------------------------------------------------------------------------- */
+
+static int first_update(const ls__plan *plan)
+{
+    for (int i = 0; i < plan->n_instructions; i++)
+        if (strncmp(plan->instructions[i].node->op->name, "adam", 4) == 0)
+            return i;
+    return -1;
+}
+
+/* Else every step would copy all weights and slots before it writes them. */
+static void nothing_can_fail_behind_the_update(void **state)
+{
+    (void)state;
+    for (int v = 1; v <= 2; v++) {
+        ls_strategy *s = replicas(v, 1);
+        ls_trainer *t = small_trainer(s, 0);
+        LS_FRAME
+            ls_fit(t, LS_FIT(.data = batches(), .steps = 1));
+        assert_clean();
+        const ls__traced_step *step = t->train->steps;
+        const ls__plan *updates = v == 1 ? step->programs[0].plan : step->meetings[0].plan;
+        assert_int_equal(step->n_meetings, v - 1);
+        assert_true(first_update(updates) >= updates->tail);
+        assert_true(v == 1 || !step->late_can_fail);
+        ls_trainer_free(t);
+        ls_strategy_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +174,7 @@ int main(void)
         cmocka_unit_test(names_of_metrics),
         cmocka_unit_test(a_layer_that_is_no_utf8),
         cmocka_unit_test(what_is_asked_is_not_disturbed),
+        cmocka_unit_test(nothing_can_fail_behind_the_update),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
