@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <lockstep/profile.h>
+
 #include "bench.h"
+#include "explain.h"
 #include "session.h"
 
 enum { WINDOWS = 5 };
@@ -17,6 +20,7 @@ enum { WINDOWS = 5 };
 typedef struct request {
     session_request session;
     int64_t steps; /* that are timed */
+    bool explain;
 } request;
 
 typedef struct windows {
@@ -25,6 +29,8 @@ typedef struct windows {
     int window;    /* 0: warm-up */
     double began, loss, samples;
     double rates[1 + WINDOWS];
+    double seconds;       /* of all windows but the first */
+    ls_function *explain; /* its operators are timed in these; NULL: not */
 } windows;
 
 static ls_status after_step(const ls_progress *p, void *user)
@@ -35,10 +41,13 @@ static ls_status after_step(const ls_progress *p, void *user)
     if (++w->done < w->steps)
         return LS_OK;
     double now = bench_now();
+    w->seconds += w->window > 0 ? now - w->began : 0;
     w->rates[w->window++] = w->samples / (now - w->began);
     if (w->window > WINDOWS)
         return LS_END;
-    w->began = now;
+    if (w->window == 1 && w->explain && ls_operators_start(w->explain))
+        return ls_error_pending();
+    w->began = bench_now();
     w->done = 0;
     w->loss = w->samples = 0;
     return LS_OK;
@@ -82,9 +91,21 @@ static void print_results(const cli *c, const session *s, windows *w)
     json_close(&j);
 }
 
+static int explain(const cli *c, const session *s, const windows *w)
+{
+    const char *const *names;
+    int devices = session_devices(s, &names);
+    explain_limits limits = explain_measure(s->strategy, devices);
+    if (ls_error_pending() ||
+        explain_print(c, w->explain, &limits, w->seconds * devices, w->steps * WINDOWS))
+        return cli_failed(c);
+    return cli_done(c);
+}
+
 static int measure(const cli *c, const request *r, session *s)
 {
-    windows w = { .steps = (r->steps + WINDOWS - 1) / WINDOWS };
+    windows w = { .steps = (r->steps + WINDOWS - 1) / WINDOWS,
+                  .explain = r->explain ? ls_trainer_step(s->trainer) : NULL };
     ls_callback *timer =
         LS_CALLBACK(.user = &w, .name = "timer", .begin = at_begin, .step = after_step);
     ls_status st = ls_fit(s->trainer, LS_FIT(.data = ls_repeat(s->data.train, -1), .n_callbacks = 1,
@@ -92,7 +113,7 @@ static int measure(const cli *c, const request *r, session *s)
     if (st)
         return cli_failed(c);
     print_results(c, s, &w);
-    return cli_done(c);
+    return r->explain ? explain(c, s, &w) : cli_done(c);
 }
 
 static int run(const cli *c, void *request_, int n, char **positional)
@@ -137,6 +158,8 @@ static const cli_option options[] = {
       cli_text, IN_SESSION(devices) },
     { "--data", "SPEC", "as of train (the model's default)", "a name or a file", cli_text,
       IN_SESSION(data), .values = "FILE" },
+    { "--explain", .help = "time per operator, and its share of what this machine can do",
+      .at = offsetof(request, explain) },
     { "--seed", "N", "as of train (1)", "a whole number of 0 or more", session_read_seed,
       IN_SESSION(seed) },
 };

@@ -11,6 +11,10 @@
  *     ...steps...
  *     ls_profile_write(s, "trace.json");         // for chrome://tracing and ui.perfetto.dev
  *
+ *     ls_operators_start(step);                  // time every operator of a traced step
+ *     ...steps...
+ *     ls_operators_read(step, print_row, NULL);
+ *
  * Phases are told apart in traced steps (ls_run); in eager ones meetings are `reduce`, the rest is
  * `other`. Phases of a replica never overlap, and those of a run add up to its time. Replicas that
  * take turns on a device have times of their own: another one's turn is `other`. Seconds are
@@ -19,6 +23,7 @@
 #ifndef LOCKSTEP_PROFILE_H
 #define LOCKSTEP_PROFILE_H
 
+#include <lockstep/function.h>
 #include <lockstep/strategy.h>
 
 LS_BEGIN_DECLS
@@ -56,6 +61,30 @@ LS_API ls_status ls_profile_start(ls_strategy *s);
  * all, and when it cannot be written recording goes on. LS_STATE when it was not started, and
  * during a step. */
 LS_API ls_status ls_profile_write(ls_strategy *s, const char *path);
+
+/* ---- operators ----------------------------------------------------------------------------------- */
+
+/* One instruction of a compiled step, and where its time went: of all replicas, in seconds of a
+ * device. What devices do together (a reduction) counts for each of them. */
+typedef struct ls_operator_time {
+    size_t size;
+    const char *name;   /* "matmul_bias_act" */
+    const char *shapes; /* "f32[64,784] f32[784,2048] f32[2048] -> f32[64,2048]" */
+    ls_phase phase;
+    int64_t calls;
+    double seconds;
+    double flops; /* of one call: additions and multiplications of products; 0 where it has none */
+    double bytes; /* of one call: what it has to read and to write, if nothing is in a cache */
+} ls_operator_time;
+
+/* Times every operator of the function's replays on strategies (ls_run) from now on, which costs two
+ * looks at the clock for each; what was counted before is dropped. LS_STATE while it runs. */
+LS_API ls_status ls_operators_start(ls_function *f);
+
+/* The instructions of the step that was run last, in their order. Ends with the first status that is
+ * not LS_OK and returns it. Texts last for the call. LS_STATE when it never ran, or was not timed. */
+typedef ls_status (*ls_operator_seen)(const ls_operator_time *o, void *user);
+LS_API ls_status ls_operators_read(ls_function *f, ls_operator_seen fn, void *user);
 
 LS_END_DECLS
 

@@ -321,6 +321,8 @@ static ls_status prepare(ls__replay *p, const ls_value *arguments)
     ls_status st = p->s->replicas > 1 ? ls__team_make(p->s) : LS_OK;
     if (!st)
         st = ls__step_place(step, p->s);
+    if (!st && step->timed)
+        st = ls__step_time(step);
     for (int d = 0; d < p->devices && !st; d++)
         for (int k = 0; k < step->n_meetings; k++)
             ls__fold_stack_empty(&step->memory[d].folds[k]);

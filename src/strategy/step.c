@@ -154,6 +154,7 @@ static ls_value *run(ls_strategy *s, ls__run *outer, ls_function *f, ls_value *a
         return NULL;
     f->last_recorded = step->programs[0].recorded;
     f->last_plan = step->programs[0].plan;
+    step->timed = f->timed;
     if (outer && step->draws)
         return run_itself(s, outer, f, arguments);
     return ls__replay_step(s, step, arguments);

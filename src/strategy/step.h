@@ -60,6 +60,7 @@ typedef struct ls__traced_step {
     bool draws;                   /* any of it draws */
     bool writes_late;             /* a program writes after its last meeting */
     bool late_can_fail;           /* a program may fail after its last meeting */
+    bool timed;                   /* its operators are to be timed (operators.c) */
     struct ls__traced_step *next; /* used less recently */
 } ls__traced_step;
 
@@ -75,6 +76,9 @@ void ls__step_free(ls__traced_step *step);
  * (step_memory.c). */
 ls_status ls__step_place(ls__traced_step *step, const ls_strategy *s);
 void ls__step_unplace(ls__traced_step *step);
+
+/* Its instances count the time of their operators (operators.c). */
+ls_status ls__step_time(const ls__traced_step *step);
 
 ls_status ls__source_add(ls__sources *list, int from, int index);
 

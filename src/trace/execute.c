@@ -10,6 +10,7 @@
 
 #include "base/fpu.h"
 #include "dispatch/context.h"
+#include "os/clock.h"
 #include "tensor/convert.h"
 
 /* An address that changes, and where it has to be written: an input's, or a place in the memory
@@ -48,6 +49,7 @@ struct ls__instance {
     int at;           /* the next instruction */
     int stretch;      /* of the plan: the one it is in */
     ls__watch watch;
+    ls__time *times; /* per instruction; NULL: nobody asks */
     ls__draw draw;
     bool checked;
     bad_number came; /* checked: what is bad before the step has done anything */
@@ -250,6 +252,7 @@ void ls__instance_close(ls__instance *i)
     free(i->lent);
     free(i->inputs_at.list);
     free(i->lent_at.list);
+    free(i->times);
     free(i);
 }
 
@@ -357,6 +360,15 @@ static bool still_packed(ls__instance *i, int n, int cell)
     return false;
 }
 
+static ls_status run_timed(ls__instance *i, int n)
+{
+    const int64_t begin = ls__now();
+    ls_status st = i->calls[n].op->kernel(&i->calls[n]);
+    i->times[n].ns += ls__now() - begin;
+    i->times[n].calls++;
+    return st;
+}
+
 static ls_status run_stretch(ls__instance *i, int stop, int *meeting)
 {
     const ls__plan *plan = i->plan;
@@ -375,7 +387,7 @@ static ls_status run_stretch(ls__instance *i, int stop, int *meeting)
             *meeting = n;
             return LS_OK;
         }
-        ls_status st = c->op->kernel(c);
+        ls_status st = i->times ? run_timed(i, n) : c->op->kernel(c);
         if (!st && i->checked && !(flags & LS_OP_READS)) /* a variable's NaN was not made here */
             st = ls__check_outputs(c);
         if (!st)
@@ -422,6 +434,24 @@ ls_status ls__instance_run(ls__instance *i, int *meeting)
 void ls__instance_watch(ls__instance *i, ls__watch watch)
 {
     i->watch = watch;
+}
+
+ls_status ls__instance_time(ls__instance *i)
+{
+    if (!i->times)
+        i->times = calloc((size_t)i->plan->n_instructions + 1, sizeof *i->times);
+    return i->times ? LS_OK : ls__fail_memory("times of operators", sizeof *i->times);
+}
+
+ls__time ls__instance_time_of(const ls__instance *i, int instruction)
+{
+    return i->times ? i->times[instruction] : (ls__time){ 0, 0 };
+}
+
+void ls__instance_time_anew(ls__instance *i)
+{
+    if (i->times)
+        memset(i->times, 0, sizeof *i->times * (size_t)i->plan->n_instructions);
 }
 
 bool ls__instance_has_work(const ls__instance *i)

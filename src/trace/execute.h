@@ -61,6 +61,15 @@ typedef struct ls__watch {
 } ls__watch;
 void ls__instance_watch(ls__instance *i, ls__watch watch);
 
+/* Counts, from now on, how often each instruction ran and how long, for ls__instance_time_of. */
+ls_status ls__instance_time(ls__instance *i);
+
+typedef struct ls__time {
+    int64_t calls, ns;
+} ls__time;
+ls__time ls__instance_time_of(const ls__instance *i, int instruction); /* zeros: it does not count */
+void ls__instance_time_anew(ls__instance *i);
+
 /* Whether the next piece has any instruction: replicas may come to a meeting with nothing done. */
 bool ls__instance_has_work(const ls__instance *i);
 

@@ -21,6 +21,7 @@ struct ls_function {
     int64_t warn_at; /* the number of those at which the next warning is due */
     atomic_bool busy;
     bool doomed; /* freed by the step that it is running */
+    bool timed;  /* ls_operators_start */
     /* Steps of many replicas, which a strategy traces and keeps here. */
     void *steps;
     void (*free_steps)(void *steps);

@@ -1,0 +1,70 @@
+/* See work.h. Products are known by the names of their rows; layouts keep the shapes of what they hold. */
+#include "trace/work.h"
+
+#include <string.h>
+
+static double count(const ls__graph *g, int wire)
+{
+    return (double)ls__spec_count(&g->wires[wire].spec);
+}
+
+static double bytes_of(const ls__graph *g, const ls__node *node)
+{
+    double bytes = 0;
+    for (int i = 0; i < node->n_inputs; i++)
+        bytes += (double)ls__spec_bytes(&g->wires[node->inputs[i]].spec);
+    for (int i = 0; i < node->n_outputs; i++)
+        bytes += (double)ls__spec_bytes(&g->wires[node->outputs[i]].spec);
+    for (int i = 0; i < node->n_cells && node->op->flags & LS_OP_WRITES; i++)
+        bytes += 2 * (double)ls__spec_bytes(&g->cells[node->cells[i]].spec);
+    return bytes;
+}
+
+static int64_t last_dim(const ls__spec *spec)
+{
+    return spec->rank > 0 ? spec->dims[spec->rank - 1] : 1;
+}
+
+/* Rows of the result, all batches together, times its columns, times what each is a sum of. */
+static double matmul_flops(const ls__graph *g, const ls__node *node)
+{
+    const double out = count(g, node->outputs[0]);
+    const double rows = out / (double)last_dim(&g->wires[node->outputs[0]].spec);
+    return rows > 0 ? 2 * out * count(g, node->inputs[0]) / rows : 0;
+}
+
+/* Every number of the output side meets every weight of its channel. */
+static double conv_flops(const ls__graph *g, const ls__node *node)
+{
+    const char *name = node->op->name;
+    const bool weights = strstr(name, "weights") != NULL, data = strstr(name, "input") != NULL;
+    const int w = weights ? node->outputs[0] : node->inputs[1];
+    const int y = weights ? node->inputs[1] : data ? node->inputs[0] : node->outputs[0];
+    const ls__spec *spec = &g->wires[w].spec;
+    if (spec->rank != 4)
+        return 0;
+    return 2 * count(g, y) * count(g, w) / (double)last_dim(spec);
+}
+
+/* Two products forward, five backward, of every query with every key before it. */
+static double attention_flops(const ls__graph *g, const ls__node *node)
+{
+    const ls__spec *q = &g->wires[node->inputs[0]].spec;
+    const double products = strstr(node->op->name, "grad") ? 5 : 2;
+    return q->rank < 2 ? 0 : products * count(g, node->inputs[0]) * (double)q->dims[q->rank - 2];
+}
+
+ls__work ls__node_work(const ls__graph *g, const ls__node *node)
+{
+    const char *name = node->op->name;
+    ls__work work = { .bytes = bytes_of(g, node) };
+    if (node->n_inputs < 2 || node->n_outputs < 1)
+        return work;
+    if (strncmp(name, "matmul", 6) == 0)
+        work.flops = matmul_flops(g, node);
+    else if (strncmp(name, "conv2d", 6) == 0)
+        work.flops = conv_flops(g, node);
+    else if (strncmp(name, "attention", 9) == 0)
+        work.flops = attention_flops(g, node);
+    return work;
+}
