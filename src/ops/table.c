@@ -25,6 +25,7 @@
     X(packed_matmul)                                                                               \
     X(attention)                                                                                   \
     X(conv)                                                                                        \
+    X(fused_conv_pool)                                                                             \
     X(fused_conv)                                                                                  \
     X(layout_conv)                                                                                 \
     X(pool)                                                                                        \

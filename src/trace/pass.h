@@ -43,6 +43,7 @@ ls_status ls__pass_fuse_pool(ls__graph *g);      /* relu's backward moves before
 ls_status ls__pass_fuse_loss(ls__graph *g);      /* softmax loss and its gradient in one */
 ls_status ls__pass_fuse_attention(ls__graph *g); /* softmax(q k^T) v, forward and backward */
 ls_status ls__pass_fuse_conv(ls__graph *g);      /* conv + bias + relu */
+ls_status ls__pass_fuse_conv_pool(ls__graph *g); /* that, and the pool behind it, both ways */
 ls_status ls__pass_fuse_matmul(ls__graph *g);    /* matmul + bias + activation */
 ls_status ls__pass_layout(ls__graph *g);         /* blocked layouts inside, packed weights */
 ls_status ls__pass_pack(ls__graph *g);           /* packed weights of matrix products */

@@ -15,6 +15,7 @@ const ls__pass ls__passes[] = {
     { "fuse-loss", true, ls__pass_fuse_loss, "softmax loss and its gradient in one" },
     { "fuse-attention", false, ls__pass_fuse_attention, "attention written by hand" },
     { "fuse-conv", false, ls__pass_fuse_conv, "convolution, bias, relu" },
+    { "fuse-conv-pool", false, ls__pass_fuse_conv_pool, "convolution, bias, pool, relu" },
     { "fuse-matmul", true, ls__pass_fuse_matmul, "product, bias, activation" },
     { "pack", false, ls__pass_pack, "weights of products packed" },
     { "layout", false, ls__pass_layout, "blocked layouts between convolutions" },

@@ -33,17 +33,18 @@ static double matmul_flops(const ls__graph *g, const ls__node *node)
     return rows > 0 ? 2 * out * count(g, node->inputs[0]) / rows : 0;
 }
 
-/* Every number of the output side meets every weight of its channel. */
+/* Every number of the output side meets every weight of its channel. A pool behind it leaves a quarter. */
 static double conv_flops(const ls__graph *g, const ls__node *node)
 {
     const char *name = node->op->name;
-    const bool weights = strstr(name, "weights") != NULL, data = strstr(name, "input") != NULL;
-    const int w = weights ? node->outputs[0] : node->inputs[1];
-    const int y = weights ? node->inputs[1] : data ? node->inputs[0] : node->outputs[0];
+    const bool back = strstr(name, "grad") != NULL, data = strstr(name, "grad_input") != NULL;
+    const int w = data ? node->inputs[0] : back ? node->outputs[0] : node->inputs[1];
+    const int y = back ? node->inputs[1] : node->outputs[0];
     const ls__spec *spec = &g->wires[w].spec;
-    if (spec->rank != 4)
+    if (spec->rank != 4 || g->wires[y].spec.rank != 4)
         return 0;
-    return 2 * count(g, y) * count(g, w) / (double)last_dim(spec);
+    const double cells = strstr(name, "pool") ? 4 : 1;
+    return 2 * cells * count(g, y) * count(g, w) / (double)last_dim(spec);
 }
 
 /* Two products forward, five backward, of every query with every key before it. */

@@ -29,7 +29,7 @@ static const char *device_list(int devices, char out[MOST_NAMES])
 
 static ls_function *traced(const sb_setting *s, ls_step step, const char *name, sb_model *model)
 {
-    static const char may_change_bits[] = "fuse-pool,fuse-attention,fuse-conv,pack,layout";
+    static const char may_change_bits[] = "fuse-pool,fuse-attention,fuse-conv,fuse-conv-pool,pack,layout";
     if (s->kind == SB_EAGER)
         return NULL;
     return ls_trace_with(

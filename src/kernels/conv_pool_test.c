@@ -1,0 +1,227 @@
+/*
+ * relu(max_pool(conv + bias)) in one pass: this processor's kernels have the bits of the reference, and
+ * the reference gives what convolution, bias, relu and pool give one after the other, both ways.
+ */
+#include "kernels/conv_pool.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/pool.h"
+#include "kernels/test_numbers.h"
+
+typedef struct setting {
+    ls__conv_shape s;
+    int64_t pooled, words; /* of all images */
+    float *x, *w, *bias, *dp;
+} setting;
+
+static setting make(int64_t n, int64_t h, int64_t w, int64_t k, int64_t oc, bool same)
+{
+    setting t = { .s = { .n = n,
+                         .h = h,
+                         .w = w,
+                         .c = 1,
+                         .kh = k,
+                         .kw = k,
+                         .oc = oc,
+                         .stride_h = 1,
+                         .stride_w = 1,
+                         .dilation_h = 1,
+                         .dilation_w = 1,
+                         .multiplier = 1 } };
+    if (same)
+        t.s.pad_top = t.s.pad_left = t.s.pad_bottom = t.s.pad_right = k / 2;
+    assert_int_equal(ls__conv_shape_complete(&t.s), LS_OK);
+    assert_true(ls__conv_pool_can(&t.s));
+    const int64_t windows = n * (t.s.oh / 2) * (t.s.ow / 2);
+    t.pooled = windows * oc;
+    t.words = windows * ls__conv_pool_groups(oc) * LS__CONV_POOL_WORDS;
+    t.x = numbers(n * h * w);
+    t.w = numbers(k * k * oc);
+    t.bias = numbers(oc);
+    t.dp = numbers(t.pooled);
+    return t;
+}
+
+static void drop(setting *t)
+{
+    free(t->x);
+    free(t->w);
+    free(t->bias);
+    free(t->dp);
+}
+
+typedef struct results {
+    float *p, *dw, *db;
+    uint16_t *marks;
+} results;
+
+static results room_for(const setting *t)
+{
+    return (results){ .p = calloc((size_t)t->pooled + 1, sizeof(float)),
+                      .dw = calloc((size_t)(t->s.kh * t->s.kw * t->s.oc) + 1, sizeof(float)),
+                      .db = calloc((size_t)t->s.oc + 1, sizeof(float)),
+                      .marks = calloc((size_t)t->words + 1, sizeof(uint16_t)) };
+}
+
+static void drop_results(results *r)
+{
+    free(r->p);
+    free(r->dw);
+    free(r->db);
+    free(r->marks);
+}
+
+static results with_kernels(const setting *t)
+{
+    results r = room_for(t);
+    float *scratch = malloc((size_t)ls__conv_pool_scratch(&t->s) * sizeof *scratch);
+    ls__conv_pool_forward(&t->s, t->x, t->w, t->bias, r.p, r.marks, scratch);
+    ls__conv_pool_backward(&t->s, t->x, t->dp, r.marks, r.dw, r.db, scratch);
+    free(scratch);
+    return r;
+}
+
+/* The same by the reference, image by image. */
+static results with_reference(const setting *t)
+{
+    const ls__conv_shape *s = &t->s;
+    results r = room_for(t);
+    const int64_t row = s->w + s->pad_left + s->pad_right;
+    float *frame = calloc((size_t)ls__conv_pool_scratch(s), sizeof *frame);
+    const ls__conv_pool_image image = { row, s->kh, s->oc, s->oh / 2, s->ow / 2, frame };
+    for (int64_t n = 0; n < s->n; n++) {
+        for (int64_t y = 0; y < s->h; y++)
+            memcpy(frame + (y + s->pad_top) * row + s->pad_left, t->x + (n * s->h + y) * s->w,
+                   (size_t)s->w * sizeof *frame);
+        const int64_t p = n * t->pooled / s->n, m = n * t->words / s->n;
+        ls__conv_pool_reference.forward(&image, t->w, t->bias, r.p + p, r.marks + m);
+        ls__conv_pool_reference.backward(&image, t->dp + p, r.marks + m, r.dw, r.db);
+    }
+    free(frame);
+    return r;
+}
+
+static void same_bytes(const void *a, const void *b, size_t bytes, const char *what)
+{
+    if (bytes > 0 && memcmp(a, b, bytes) != 0)
+        fail_msg("%s differs from the reference", what);
+}
+
+static void same_results(const setting *t, const results *a, const results *b)
+{
+    same_bytes(a->p, b->p, (size_t)t->pooled * sizeof(float), "p");
+    same_bytes(a->marks, b->marks, (size_t)t->words * sizeof(uint16_t), "marks");
+    same_bytes(a->dw, b->dw, (size_t)(t->s.kh * t->s.kw * t->s.oc) * sizeof(float), "dw");
+    same_bytes(a->db, b->db, (size_t)t->s.oc * sizeof(float), "dbias");
+}
+
+static const struct {
+    int64_t n, h, w, k, oc;
+    bool same;
+} cases[] = {
+    { 3, 28, 28, 3, 32, false }, { 2, 28, 28, 5, 32, false }, { 2, 9, 11, 3, 24, true },
+    { 1, 12, 7, 5, 48, true },   { 2, 6, 6, 3, 8, false },    { 2, 8, 8, 5, 16, false },
+    { 1, 4, 5, 3, 40, false },   { 1, 7, 7, 3, 5, false },    { 1, 6, 9, 5, 17, true },
+    { 2, 3, 3, 3, 16, false },   { 0, 8, 8, 3, 16, false },   { 1, 30, 3, 3, 33, true },
+};
+
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+static setting make_case(int i)
+{
+    return make(cases[i].n, cases[i].h, cases[i].w, cases[i].k, cases[i].oc, cases[i].same);
+}
+
+static void the_bits_of_the_reference(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        setting t = make_case(i);
+        results got = with_kernels(&t), want = with_reference(&t);
+        same_results(&t, &got, &want);
+        drop_results(&got);
+        drop_results(&want);
+        drop(&t);
+    }
+}
+
+/* What the rows that it stands for compute. */
+static void what_one_after_the_other_gives(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        setting t = make_case(i);
+        const ls__conv_shape *s = &t.s;
+        ls__pool_shape pool = { .n = s->n,
+                                .h = s->oh,
+                                .w = s->ow,
+                                .c = s->oc,
+                                .kh = 2,
+                                .kw = 2,
+                                .stride_h = 2,
+                                .stride_w = 2 };
+        if (s->oh < 2 || s->ow < 2) {
+            drop(&t);
+            continue;
+        }
+        assert_int_equal(ls__pool_shape_complete(&pool), LS_OK);
+        const int64_t cells = s->n * s->oh * s->ow * s->oc;
+        float *y = calloc((size_t)cells + 1, sizeof *y), *dy = calloc((size_t)cells + 1, sizeof *y);
+        int32_t *places = calloc((size_t)t.pooled + 1, sizeof *places);
+        results want = room_for(&t), got = with_kernels(&t);
+        ls__conv_shape biased = *s;
+        biased.bias = true;
+        assert_int_equal(ls__conv_forward_fused_f32(&biased, t.x, t.w, t.bias, y), LS_OK);
+        ls__max_pool_forward_relu_f32(&pool, y, want.p, places);
+        near(got.p, want.p, t.pooled, 1e-5);
+        for (int64_t k = 0; k < t.pooled; k++) {
+            t.dp[k] = want.p[k] > 0 ? t.dp[k] : 0;
+            want.db[k % s->oc] += t.dp[k];
+        }
+        assert_true(ls__max_pool_backward_f32(&pool, t.dp, places, dy));
+        assert_int_equal(ls__conv_backward_weights_f32(s, t.x, dy, want.dw), LS_OK);
+        near(got.dw, want.dw, s->kh * s->kw * s->oc, 3e-4);
+        near(got.db, want.db, s->oc, 3e-4);
+        drop_results(&got);
+        drop_results(&want);
+        free(places);
+        free(dy);
+        free(y);
+        drop(&t);
+    }
+}
+
+/* NaN wins its windows and lets no gradient through; an infinity does not meet a gradient of 0. */
+static void numbers_that_are_not(void **state)
+{
+    (void)state;
+    static const float bad[] = { NAN, INFINITY, -INFINITY };
+    for (int b = 0; b < 3; b++)
+        for (int at = 0; at < 36; at++) {
+            setting t = make(1, 6, 6, 3, 16, false);
+            t.x[at] = bad[b];
+            results got = with_kernels(&t), want = with_reference(&t);
+            for (int64_t i = 0; i < t.pooled; i++) {
+                assert_int_equal(isnan(got.p[i]), isnan(want.p[i]));
+                assert_true(isnan(got.p[i]) || got.p[i] == want.p[i]);
+            }
+            same_bytes(got.marks, want.marks, (size_t)t.words * sizeof(uint16_t), "marks");
+            for (int64_t i = 0; b == 0 && i < 9 * 16; i++)
+                assert_int_equal(isnan(got.dw[i]), isnan(want.dw[i]));
+            drop_results(&got);
+            drop_results(&want);
+            drop(&t);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bits_of_the_reference),
+        cmocka_unit_test(what_one_after_the_other_gives),
+        cmocka_unit_test(numbers_that_are_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
