@@ -22,6 +22,7 @@
 #include "support/random_graph.h"
 #include "support/same.h"
 #include "tensor/test_support.h"
+#include "kernels/conv_pool.h"
 #include "trace/pass.h"
 #include "trace/record.h"
 
@@ -420,13 +421,16 @@ static void report(const rg_program *failed)
     ls__graph_free(g);
 }
 
-/* Whether a pass can find something here: packed layouts are oneDNN's. */
+/* Whether a pass can find something here: packed layouts are oneDNN's, and some kernels are not for
+ * every processor. */
 static bool has_work(const ls__pass *pass)
 {
 #ifndef LS_HAVE_DNNL
     if (!strcmp(pass->name, "pack") || !strcmp(pass->name, "layout"))
         return false;
 #endif
+    if (!strcmp(pass->name, "fuse-conv-pool") && !LS__PICK(ls__conv_pool_table)->forward)
+        return false;
     return pass->run != NULL;
 }
 

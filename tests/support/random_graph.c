@@ -198,6 +198,8 @@ static const struct {
     [RG_NUMBER] = { "number", 0, { 0 } },
     [RG_KDEEP] = { "kdeep", 4, { 3, 3, 16, 16 } },
     [RG_BDEEP] = { "bdeep", 1, { 16 } },
+    [RG_KGREY] = { "kgrey", 4, { 3, 3, 1, 8 } },
+    [RG_BGREY] = { "bgrey", 1, { 8 } },
     [RG_STATE] = { "state", 2, { 3, 1 } },
     [RG_WIDE_W] = { "wide", 2, { 64, 64 } },
     [RG_EMPTY] = { "empty", 2, { 0, 6 } },

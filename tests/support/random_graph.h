@@ -51,6 +51,8 @@ enum {
     RG_NUMBER, /* [] */
     RG_KDEEP,
     RG_BDEEP,
+    RG_KGREY, /* [3, 3, 1, 8] */
+    RG_BGREY,
     RG_FROZEN,
     RG_STATE = RG_FROZEN, /* [3, 1] */
     RG_WIDE_W,            /* [64, 64] */

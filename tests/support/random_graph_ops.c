@@ -208,8 +208,24 @@ static void attention(rg_world *w)
         rg_push(w, p); /* somebody else looks at it */
 }
 
+/* What networks on grey images begin with. Now and then somebody looks at what is before the pool. */
+static void first_layer(rg_world *w)
+{
+    ls_tensor *x = ls_reshape(ls_item(w->arguments, RG_IMAGE), LS_DIMS(4, 6, 6, 1));
+    ls_padding padding = rg_number(w, 2) ? LS_SAME : LS_VALID;
+    ls_tensor *t = ls_conv2d(x, rg_variable(w, RG_KGREY), LS_CONV(.padding = padding));
+    t = ls_relu(ls_add(t, rg_variable(w, RG_BGREY)));
+    if (rg_number(w, 4) == 0)
+        rg_push(w, t);
+    rg_push(w, ls_max_pool2d(t, 2, 2, LS_VALID));
+}
+
 static void convolution(rg_world *w)
 {
+    if (rg_number(w, 4) == 0) {
+        first_layer(w);
+        return;
+    }
     bool deep = rg_number(w, 3) == 0, second = !deep && rg_number(w, 2);
     ls_tensor *x = rg_image(w, deep ? 16 : 2, deep ? RG_DEEP : RG_IMAGE);
     ls_tensor *bias = rg_variable(w, deep ? RG_BDEEP : RG_B4);
