@@ -1,11 +1,13 @@
 /*
  * Matrix multiplication: checks and completes shapes, and decides who computes.
  * Invariant: an empty or k = 0 product never reaches a kernel, and the route is
- * a pure function of the shape.
+ * a pure function of the shape and the number of threads.
  */
 #include "kernels/matmul.h"
 
+#include "kernels/gemm.h"
 #include "kernels/ref/ref_matmul.h"
+#include "kernels/threads.h"
 
 #include <string.h>
 
@@ -75,6 +77,8 @@ static ls__matmul_route route(const ls__matmul_shape *s)
 #ifdef LS_HAVE_DNNL
     if (!ls__dnnl_engine())
         return LS__MATMUL_REFERENCE;
+    if (ls__kernel_threads_get() == 1 && ls__gemm_pays(s))
+        return LS__MATMUL_OWN;
     if (s->batch > 1 && s->stride_a == 0 && s->stride_b == 0)
         return LS__MATMUL_SGEMM; /* the primitive wants a batch in A or B */
     bool one_set = s->lda % 1024 == 0 && s->k >= 256;
@@ -177,6 +181,17 @@ ls_status ls__matmul_plan_pack_b(const ls__matmul_plan *plan, const float *b, vo
     return LS_OK;
 }
 
+#ifdef LS_HAVE_DNNL
+static ls_status run_own(const ls__matmul_shape *s, const float *a, const float *b, float *c)
+{
+    float *scratch = ls__dnnl_buffer(LS__DNNL_GEMM, ls__gemm_scratch(s) * sizeof *scratch);
+    if (!scratch)
+        return LS_NO_MEMORY;
+    ls__gemm_run(s, a, b, c, scratch);
+    return LS_OK;
+}
+#endif
+
 ls_status ls__matmul_plan_run(const ls__matmul_plan *plan, const float *a, const void *b, float *c)
 {
     switch (plan->route) {
@@ -187,6 +202,8 @@ ls_status ls__matmul_plan_run(const ls__matmul_plan *plan, const float *a, const
         ls__ref_matmul_f32(&plan->shape, a, b, c);
         return LS_OK;
 #ifdef LS_HAVE_DNNL
+    case LS__MATMUL_OWN:
+        return run_own(&plan->shape, a, b, c);
     case LS__MATMUL_SGEMM:
         return ls__dnnl_sgemm(&plan->shape, a, b, c);
     case LS__MATMUL_PRIMITIVE:

@@ -16,7 +16,7 @@
  *
  * Every size may be zero: k = 0 gives zeros, the others an empty C. The same
  * call gives the same bits on any thread of the same thread count; which
- * routine computes is a function of the shape alone (matmul.c), never of timing.
+ * routine computes is a function of the shape, that count and the processor (matmul.c), never of timing.
  */
 #ifndef LS__KERNELS_MATMUL_H
 #define LS__KERNELS_MATMUL_H
@@ -45,6 +45,7 @@ ls_status ls__matmul_f64(const ls__matmul_shape *shape, const double *a, const d
 typedef enum ls__matmul_route {
     LS__MATMUL_ZERO,      /* nothing to multiply: C is zero or empty */
     LS__MATMUL_REFERENCE, /* plain C */
+    LS__MATMUL_OWN,       /* gemm.h: few rows, many weights */
     LS__MATMUL_SGEMM,     /* dnnl_sgemm, one call per matrix of the batch */
     LS__MATMUL_PRIMITIVE  /* oneDNN's matmul primitive, the whole batch at once */
 } ls__matmul_route;

@@ -56,7 +56,7 @@ ls_status ls__dnnl_attr(dnnl_primitive_attr_t *out);
 /* A buffer of this thread, 64-byte aligned, at least `bytes`; NULL (recorded)
  * when out of memory. Its content is the caller's until the next request for the
  * same slot. Slots below LS__DNNL_ARGS belong to the eager paths' arguments. */
-enum { LS__DNNL_SCRATCH = LS__DNNL_ARGS, LS__DNNL_WORK, LS__DNNL_SLOTS };
+enum { LS__DNNL_SCRATCH = LS__DNNL_ARGS, LS__DNNL_WORK, LS__DNNL_GEMM, LS__DNNL_SLOTS };
 void *ls__dnnl_buffer(int slot, size_t bytes);
 
 /* What tells plans apart: kind, thread count, then the shape's numbers. */

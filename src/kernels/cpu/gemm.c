@@ -1,0 +1,300 @@
+/*
+ * gemm.h in AVX-512. Tiles of C stay in registers while k runs; which way a vector lies is chosen so that
+ * the weights are never turned around:
+ *
+ *   A B     vectors along the columns of B, numbers of A repeated. A panel of B (128 rows of 32 numbers) is
+ *           copied together, since its rows may all fall into one set of the first cache, and meets all
+ *           rows of A; meanwhile the next panel is fetched.
+ *   A B^T   vectors along the rows of A (turned, 64 at once), numbers of B repeated: B is walked along its
+ *           rows. What comes out is C^T, which is turned in the end: it is small beside B.
+ *   A^T B   k is short, C is large: panels of B are packed once, and C is written row by row of tiles.
+ */
+#include "kernels/gemm.h"
+
+#include "kernels/isa.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#include <stdbool.h>
+
+enum {
+    LANES = 16,
+    DEEP = LS__GEMM_DEEP,
+    WIDE = LS__GEMM_WIDE,
+    TALL = LS__GEMM_TALL,
+    ROWS = LS__GEMM_ROWS,
+    VECTORS = ROWS / LANES, /* of those rows */
+    STRIPE = 6              /* rows of B^T in a tile */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The first n lanes; all of them from 16 on, none below 1. */
+INLINE __mmask16 lanes(int64_t n)
+{
+    return n >= LANES ? (__mmask16)0xffff : n <= 0 ? (__mmask16)0 : (__mmask16)((1u << n) - 1);
+}
+
+/* ---- turning -------------------------------------------------------------------------------- */
+
+/* 16 rows of 16 become columns. */
+INLINE void turn(__m512 r[LANES])
+{
+    __m512 t[LANES];
+    for (int i = 0; i < LANES; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < LANES; i += 4) {
+        r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+        r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
+        r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xdd);
+    }
+}
+
+/* `rows` x `cols` numbers become cols x rows; with `pad`, rows of the result are filled up with zeros to
+ * whole vectors. */
+static void turn_matrix(const float *from, int64_t ld, int64_t rows, int64_t cols, float *to,
+                        int64_t ldto, bool pad)
+{
+    for (int64_t i = 0; i < rows; i += LANES)
+        for (int64_t j = 0; j < cols; j += LANES) {
+            const int64_t high = least(LANES, rows - i), wide = least(LANES, cols - j);
+            const __mmask16 in = lanes(wide), out = pad ? (__mmask16)0xffff : lanes(high);
+            __m512 r[LANES];
+            for (int k = 0; k < LANES; k++)
+                r[k] = k < high ? _mm512_maskz_loadu_ps(in, from + (i + k) * ld + j)
+                                : _mm512_setzero_ps();
+            turn(r);
+            for (int k = 0; k < wide; k++)
+                _mm512_mask_storeu_ps(to + (j + k) * ldto + i, out, r[k]);
+        }
+}
+
+/* ---- a tile of rows of A and two vectors of columns --------------------------------------------- */
+
+typedef struct tile {
+    const float *a; /* packed: [deep][tall] */
+    const float *b; /* packed: [deep][32] */
+    int64_t deep;
+    float *c;
+    int64_t ldc;
+    __mmask16 columns[2];
+    bool more;         /* C has the sums so far */
+    const float *next; /* NULL, or what is fetched meanwhile: a line of each of `deep` rows */
+    int64_t next_row;
+} tile;
+
+INLINE void run_tile(const tile *t, int tall)
+{
+    __m512 sum[TALL][2];
+    for (int i = 0; i < tall; i++)
+        for (int v = 0; v < 2; v++)
+            sum[i][v] = t->more
+                            ? _mm512_maskz_loadu_ps(t->columns[v], t->c + i * t->ldc + v * LANES)
+                            : _mm512_setzero_ps();
+    const float *a = t->a, *b = t->b, *next = t->next;
+    for (int64_t k = 0; k < t->deep; k++, a += tall, b += WIDE) {
+        const __m512 b0 = _mm512_load_ps(b), b1 = _mm512_load_ps(b + LANES);
+        if (next) {
+            _mm_prefetch((const char *)next, _MM_HINT_T1);
+            next += t->next_row;
+        }
+        for (int i = 0; i < tall; i++) {
+            const __m512 x = _mm512_set1_ps(a[i]);
+            sum[i][0] = _mm512_fmadd_ps(x, b0, sum[i][0]);
+            sum[i][1] = _mm512_fmadd_ps(x, b1, sum[i][1]);
+        }
+    }
+    for (int i = 0; i < tall; i++)
+        for (int v = 0; v < 2; v++)
+            _mm512_mask_storeu_ps(t->c + i * t->ldc + v * LANES, t->columns[v], sum[i][v]);
+}
+
+static void run_tall(const tile *t, int64_t tall)
+{
+    switch (tall) {
+#define CASE(n)                                                                                    \
+    case n:                                                                                        \
+        run_tile(t, n);                                                                            \
+        break;
+        CASE(1)
+        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+            CASE(13) CASE(14)
+#undef CASE
+    }
+}
+
+/* A panel of B: `deep` rows of up to 32 columns, filled up with zeros. */
+INLINE void pack_panel(const float *b, int64_t ldb, int64_t deep, const __mmask16 *columns,
+                       float *to)
+{
+    for (int64_t k = 0; k < deep; k++)
+        for (int v = 0; v < 2; v++)
+            _mm512_store_ps(to + k * WIDE + v * LANES,
+                            _mm512_maskz_loadu_ps(columns[v], b + k * ldb + v * LANES));
+}
+
+/* ---- A B --------------------------------------------------------------------------------------- */
+
+/* Rows are shared out evenly: 64 are 13, 13, 13, 13 and 12. */
+INLINE int64_t tall_of(int64_t left, int64_t tiles)
+{
+    return (left + tiles - 1) / tiles;
+}
+
+static void plain(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                  float *scratch)
+{
+    const int64_t tiles = (s->m + TALL - 1) / TALL;
+    float *panel = scratch, *rows = scratch + DEEP * WIDE;
+    for (int64_t k = 0; k < s->k; k += DEEP) {
+        const int64_t deep = least(DEEP, s->k - k);
+        for (int64_t t = 0, i = 0; t < tiles; t++) {
+            const int64_t tall = tall_of(s->m - i, tiles - t);
+            turn_matrix(a + i * s->lda + k, s->lda, tall, deep, rows + i * deep, tall, false);
+            i += tall;
+        }
+        for (int64_t j = 0; j < s->n; j += WIDE) {
+            const float *from = b + k * s->ldb + j;
+            tile each = { .b = panel,
+                          .deep = deep,
+                          .ldc = s->ldc,
+                          .columns = { lanes(s->n - j), lanes(s->n - j - LANES) },
+                          .more = k > 0,
+                          .next_row = s->ldb };
+            pack_panel(from, s->ldb, deep, each.columns, panel);
+            for (int64_t t = 0, i = 0; t < tiles; t++) {
+                const int64_t tall = tall_of(s->m - i, tiles - t), ahead = j + WIDE + t * LANES;
+                each.a = rows + i * deep;
+                each.c = c + i * s->ldc + j;
+                each.next = t < 2 && ahead < s->n ? b + k * s->ldb + ahead : NULL;
+                run_tall(&each, tall);
+                i += tall;
+            }
+        }
+    }
+}
+
+/* ---- A B^T --------------------------------------------------------------------------------------- */
+
+/* `stripe` rows of B, `vectors` of rows of A: C^T, 64 numbers a row. */
+INLINE void run_stripe(const float *turned, const float *b, int64_t ldb, int64_t deep, float *c,
+                       bool more, const float *next, int stripe, int vectors)
+{
+    __m512 sum[STRIPE][VECTORS];
+    for (int i = 0; i < stripe; i++)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = more ? _mm512_load_ps(c + i * ROWS + v * LANES) : _mm512_setzero_ps();
+    for (int64_t k = 0; k < deep; k++) {
+        __m512 x[VECTORS];
+        for (int v = 0; v < vectors; v++)
+            x[v] = _mm512_load_ps(turned + k * ROWS + v * LANES);
+        for (int i = 0; i < stripe; i++) {
+            const __m512 w = _mm512_set1_ps(b[i * ldb + k]);
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = _mm512_fmadd_ps(w, x[v], sum[i][v]);
+        }
+        if (next && k % LANES == 0)
+            for (int i = 0; i < stripe; i++)
+                _mm_prefetch((const char *)(next + i * ldb + k), _MM_HINT_T0);
+    }
+    for (int i = 0; i < stripe; i++)
+        for (int v = 0; v < vectors; v++)
+            _mm512_store_ps(c + i * ROWS + v * LANES, sum[i][v]);
+}
+
+/* All rows of B, `deep` of their numbers from k on. */
+INLINE void run_stripes(const ls__matmul_shape *s, const float *turned, const float *b, int64_t k,
+                        float *c, int vectors)
+{
+    const int64_t deep = least(DEEP, s->k - k);
+    int64_t j = 0;
+    for (; j + STRIPE <= s->n; j += STRIPE) {
+        const float *here = b + j * s->ldb + k;
+        const float *next = j + 2 * STRIPE <= s->n ? here + STRIPE * s->ldb : NULL;
+        run_stripe(turned, here, s->ldb, deep, c + j * ROWS, k > 0, next, STRIPE, vectors);
+    }
+    for (; j < s->n; j++)
+        run_stripe(turned, b + j * s->ldb + k, s->ldb, deep, c + j * ROWS, k > 0, NULL, 1, vectors);
+}
+
+static void b_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                     float *scratch)
+{
+    float *turned = scratch, *result = scratch + DEEP * ROWS;
+    for (int64_t i = 0; i < s->m; i += ROWS) {
+        const int64_t rows = least(ROWS, s->m - i);
+        for (int64_t k = 0; k < s->k; k += DEEP) {
+            turn_matrix(a + i * s->lda + k, s->lda, rows, least(DEEP, s->k - k), turned, ROWS,
+                        true);
+            switch ((rows + LANES - 1) / LANES) {
+            case 1:
+                run_stripes(s, turned, b, k, result, 1);
+                break;
+            case 2:
+                run_stripes(s, turned, b, k, result, 2);
+                break;
+            case 3:
+                run_stripes(s, turned, b, k, result, 3);
+                break;
+            default:
+                run_stripes(s, turned, b, k, result, 4);
+            }
+        }
+        turn_matrix(result, ROWS, s->n, rows, c + i * s->ldc, s->ldc, false);
+    }
+}
+
+/* ---- A^T B --------------------------------------------------------------------------------------- */
+
+static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                     float *scratch)
+{
+    float *rows = scratch, *panels = scratch + s->k * LANES;
+    for (int64_t j = 0; j < s->n; j += WIDE) {
+        const __mmask16 columns[2] = { lanes(s->n - j), lanes(s->n - j - LANES) };
+        pack_panel(b + j, s->ldb, s->k, columns, panels + j * s->k);
+    }
+    for (int64_t i = 0; i < s->m; i += TALL) {
+        const int64_t tall = least(TALL, s->m - i);
+        for (int64_t k = 0; k < s->k; k++)
+            _mm512_mask_storeu_ps(rows + k * tall, lanes(tall),
+                                  _mm512_maskz_loadu_ps(lanes(tall), a + k * s->lda + i));
+        for (int64_t j = 0; j < s->n; j += WIDE) {
+            const tile each = { .a = rows,
+                                .b = panels + j * s->k,
+                                .deep = s->k,
+                                .c = c + i * s->ldc + j,
+                                .ldc = s->ldc,
+                                .columns = { lanes(s->n - j), lanes(s->n - j - LANES) } };
+            run_tall(&each, tall);
+        }
+    }
+}
+
+const ls__gemm_kernels LS__ISA(ls__gemm_table) = { plain, b_turned, a_turned };
+
+#else
+
+const ls__gemm_kernels LS__ISA(ls__gemm_table) = { 0 };
+
+#endif

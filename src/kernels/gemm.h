@@ -1,0 +1,43 @@
+/*
+ * Products with a matrix of weights that no cache holds, by few rows: what dense layers do in
+ * training. The weights are read once, straight from where they are, and what is needed next is
+ * fetched while the present part is multiplied, so that memory and arithmetic go on side by side.
+ *
+ * Every element of C is one chain of fma over k, in order, from +0: the same bits whatever the blocks,
+ * the rows before it, or the row distances. f32, one thread.
+ */
+#ifndef LS__KERNELS_GEMM_H
+#define LS__KERNELS_GEMM_H
+
+#include "kernels/isa_select.h"
+#include "kernels/matmul.h"
+
+/* Whether this processor has kernels for the shape and they are faster than what there is else: a
+ * rule on the sizes. `shape` is complete (row distances are filled in). */
+bool ls__gemm_pays(const ls__matmul_shape *shape);
+
+/* Floats of scratch memory, aligned to 64 bytes. */
+size_t ls__gemm_scratch(const ls__matmul_shape *shape);
+
+void ls__gemm_run(const ls__matmul_shape *shape, const float *a, const float *b, float *c,
+                  float *scratch);
+
+/* The kernels of one instruction set (cpu/gemm.c); NULLs: none. */
+typedef void ls__gemm_kernel(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                             float *scratch);
+typedef struct ls__gemm_kernels {
+    ls__gemm_kernel *plain;    /* A B */
+    ls__gemm_kernel *b_turned; /* A B^T */
+    ls__gemm_kernel *a_turned; /* A^T B */
+} ls__gemm_kernels;
+LS__ISA_TABLE(ls__gemm_kernels, ls__gemm_table);
+
+enum {
+    LS__GEMM_DEEP =
+        128, /* of k that are multiplied at once: what is packed of it stays in the first cache */
+    LS__GEMM_WIDE = 32, /* columns of a panel of B */
+    LS__GEMM_TALL = 14, /* most rows of a tile */
+    LS__GEMM_ROWS = 64  /* rows of A that B^T meets at once */
+};
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * The products of dense layers: bit for bit a chain of fma over k, for sizes that fill no tile, row
+ * distances that are larger than the rows, and what lies between the rows of C stays as it is.
+ */
+#include "kernels/gemm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/test_numbers.h"
+#include "kernels/threads.h"
+
+typedef struct operands {
+    float *a, *b, *c;
+    int64_t rows_of_c;
+} operands;
+
+static ls__matmul_shape shape_of(int64_t m, int64_t n, int64_t k, bool ta, bool tb)
+{
+    ls__matmul_shape s = { .batch = 1, .m = m, .n = n, .k = k, .ta = ta, .tb = tb };
+    s.lda = (ta ? m : k) + pick(0, 3);
+    s.ldb = (tb ? k : n) + pick(0, 3);
+    s.ldc = n + pick(0, 3);
+    return s;
+}
+
+static operands make(const ls__matmul_shape *s)
+{
+    return (operands){ .a = numbers((s->ta ? s->k : s->m) * s->lda),
+                       .b = numbers((s->tb ? s->n : s->k) * s->ldb),
+                       .c = numbers(s->m * s->ldc) };
+}
+
+static void drop(operands *o)
+{
+    free(o->a);
+    free(o->b);
+    free(o->c);
+}
+
+static float want_at(const ls__matmul_shape *s, const operands *o, int64_t i, int64_t j)
+{
+    float sum = 0;
+    for (int64_t k = 0; k < s->k; k++)
+        sum = fmaf(o->a[s->ta ? k * s->lda + i : i * s->lda + k],
+                   o->b[s->tb ? j * s->ldb + k : k * s->ldb + j], sum);
+    return sum;
+}
+
+static void check(const ls__matmul_shape *s)
+{
+    operands o = make(s);
+    float *before = malloc((size_t)(s->m * s->ldc) * sizeof *before);
+    float *scratch = aligned_alloc(64, (ls__gemm_scratch(s) * sizeof *scratch + 63) / 64 * 64);
+    memcpy(before, o.c, (size_t)(s->m * s->ldc) * sizeof *before);
+    ls__gemm_run(s, o.a, o.b, o.c, scratch);
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->ldc; j++) {
+            const float got = o.c[i * s->ldc + j];
+            const float want = j < s->n ? want_at(s, &o, i, j) : before[i * s->ldc + j];
+            if (memcmp(&got, &want, sizeof got) != 0)
+                fail_msg("[%lld,%lld] is %g, not %g; %lldx%lldx%lld ta %d tb %d", (long long)i,
+                         (long long)j, (double)got, (double)want, (long long)s->m, (long long)s->k,
+                         (long long)s->n, s->ta, s->tb);
+        }
+    free(scratch);
+    free(before);
+    drop(&o);
+}
+
+static const struct {
+    bool ta, tb;
+} turns[] = { { false, false }, { false, true }, { true, false } };
+
+static bool there(void)
+{
+    return LS__PICK(ls__gemm_table)->plain != NULL;
+}
+
+static void sizes_that_fill_no_tile(void **state)
+{
+    (void)state;
+    if (!there())
+        skip();
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < 60; i++) {
+            ls__matmul_shape s =
+                shape_of(pick(1, 70), pick(1, 70), pick(1, 290), turns[turn].ta, turns[turn].tb);
+            check(&s);
+        }
+}
+
+/* Rows of a power of two apart, several blocks of k, more rows than are taken at once. */
+static void sizes_of_layers(void **state)
+{
+    (void)state;
+    if (!there())
+        skip();
+    for (int turn = 0; turn < 3; turn++) {
+        const bool ta = turns[turn].ta, tb = turns[turn].tb;
+        ls__matmul_shape s = shape_of(ta ? 512 : 50, 520, ta ? 50 : 512, ta, tb);
+        check(&s);
+        s = shape_of(ta ? 515 : 150, 512, ta ? 130 : 513, ta, tb);
+        check(&s);
+    }
+}
+
+static void whose_products_they_are(void **state)
+{
+    (void)state;
+    ls__matmul_shape s = { .batch = 1, .m = 64, .n = 2048, .k = 784 };
+    const int threads = ls__kernel_threads_get();
+    assert_int_equal(ls__gemm_pays(&s), there());
+#ifdef LS_HAVE_DNNL
+    assert_int_equal(ls__matmul_route_f32(&s) == LS__MATMUL_OWN, there());
+    ls__kernel_threads(2);
+    assert_int_not_equal(ls__matmul_route_f32(&s), LS__MATMUL_OWN);
+    ls__kernel_threads(threads);
+#endif
+    (void)threads;
+    s.m = 1024; /* many rows: others do well */
+    assert_false(ls__gemm_pays(&s));
+    s.m = 64, s.batch = 2;
+    assert_false(ls__gemm_pays(&s));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_that_fill_no_tile),
+        cmocka_unit_test(sizes_of_layers),
+        cmocka_unit_test(whose_products_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
