@@ -118,13 +118,16 @@ ls_status ls__matmul_plan_open(ls__matmul_plan *plan, const ls__matmul_shape *sh
     int64_t last = s->batch > 0 ? (s->batch - 1) * s->stride_b : 0;
     p.b_bytes = (size_t)(last + rows * s->ldb) * sizeof(float);
 #ifdef LS_HAVE_DNNL
-    bool fast = p.route == LS__MATMUL_PRIMITIVE || p.route == LS__MATMUL_SGEMM;
+    bool fast = p.route >= LS__MATMUL_OWN;
     pack_b = pack_b && fast && s->batch == 1 && !s->ta;
     if (pack_b || p.route == LS__MATMUL_PRIMITIVE) {
         st = ls__dnnl_matmul_plan(s, pack_b, &p.dnnl);
         if (st)
             return st;
-        p.route = p.dnnl ? LS__MATMUL_PRIMITIVE : LS__MATMUL_SGEMM;
+        if (p.dnnl)
+            p.route = LS__MATMUL_PRIMITIVE;
+        else if (p.route == LS__MATMUL_PRIMITIVE)
+            p.route = LS__MATMUL_SGEMM;
     }
     if (p.dnnl && pack_b) {
         p.b_plain = p.dnnl->arg[1].plain;
