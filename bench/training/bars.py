@@ -24,8 +24,8 @@ def draw_row(picture, row, y, scale):
         picture.line(end, y + 4, end, y + BAR - 4, stroke=svg.INK)
     bound = LEFT + scale * row["bound"]
     picture.line(bound, y - 3, bound, y + BAR + 3, stroke=svg.INK, width=2)
-    words = f"{table.number(row['value'])}   {table.wanted(row)}"
-    picture.text(beside, y + 11, words + ("" if row["reached"] else "   MISSED"),
+    words = f"{table.number(row['value'])}, {table.wanted(row)}"
+    picture.text(beside, y + 11, words + ("" if row["reached"] else ": MISSED"),
                  fill=svg.INK if row["reached"] else svg.ORANGE)
 
 

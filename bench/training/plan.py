@@ -26,7 +26,7 @@ class Case:
 
 
 CASES = (
-    Case("cnn", NETWORKS["cnn"], 500, (BUILT_IN, FILE, ONE_CORE, *TENSORFLOW, *TORCH)),
+    Case("cnn", NETWORKS["cnn"], 1000, (BUILT_IN, FILE, ONE_CORE, *TENSORFLOW, *TORCH)),
     Case("cnn2", NETWORKS["cnn2"], 300, (BUILT_IN, FILE, ONE_CORE, *TENSORFLOW, *TORCH)),
     Case("mlp", NETWORKS["mlp"], 300, (BUILT_IN, FILE, *TENSORFLOW, *TORCH)),
     # Not shorter: about the tenth step AdamW without warm-up makes its loss jump, in any system.

@@ -112,7 +112,7 @@ def main():
         runs = measure_all(args, runner, left_out)
         here, known = machine.describe(), machine.versions(runner.version(), runs)
     rows = results.summary(plan.ROWS, runs, args.rounds, left_out)
-    when = time.strftime("%Y-%m-%d") + f", {args.rounds} rounds" + (", quick" if args.quick else "")
+    when = time.strftime("%Y-%m-%d") + f", {args.rounds} round{'s' * (args.rounds > 1)}" + (", quick" if args.quick else "")
     os.makedirs(args.out, exist_ok=True)
     write(os.path.join(args.out, "train.json"),
           json.dumps({"bench": "training", "machine": here, "versions": known, "when": when,
