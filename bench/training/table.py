@@ -1,4 +1,5 @@
 """Rows as text: what was measured, how far rounds lie apart, what was wanted."""
+import statistics
 
 
 def number(value):
@@ -60,8 +61,8 @@ def speeds(runs):
     lines = [["case, way", "samples/s", "spread", "loss", "MiB"]]
     for (case, way), those in found.items():
         rates = sorted(run["samples_per_second"] for run in those)
-        lines.append([f"{case}, {way}", number(rates[len(rates) // 2]),
+        lines.append([f"{case}, {way}", number(statistics.median(rates)),
                       f"{number(rates[0])}..{number(rates[-1])}",
-                      f"{sum(run['loss'] for run in those) / len(those):.4f}",
+                      f"{statistics.mean(run['loss'] for run in those):.4f}",
                       f"{max(run['peak_rss_bytes'] for run in those) / 2**20:.0f}"])
     return "\n".join(aligned(lines)) + "\n"
