@@ -5,15 +5,18 @@
 #   BUILD=build                   the build folder
 #   SECONDS=60  TARGET=NAME       how long `make fuzz` searches for each target, or for this one
 #   MODELS="cnn resnet gpt"       what `make accept` trains
+#   PEERS=~/.cache/lockstep/peers where TensorFlow and PyTorch are installed, to compare with
+#   ROUNDS=3                      how often `make bench` and `make bench-growth` measure all
 #   RUNS=10                       how often `make soak` trains in each setting
 #   RANKS=1024  STEP=61          how far and how densely `make verify-schedules` goes
 
 BUILD ?= build
 PREFIX ?= /usr/local
+PEERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lockstep/peers
 deps = @tools/install-deps
 
 .NOTPARALLEL:
-.PHONY: all help train test accept fuzz bench bench-input bench-kernels bench-reduce verify-schedules soak install uninstall format clean
+.PHONY: all help train test accept fuzz bench bench-growth bench-input bench-kernels bench-reduce bench-steps verify-schedules soak install uninstall format clean
 
 all: $(BUILD)/build.ninja ## build everything; the command is build/lockstep
 	@ninja -C $(BUILD)
@@ -54,10 +57,19 @@ search = echo "== $(target)"; mkdir -p build-fuzz/corpus/$(target); \
 		-max_total_time=$(or $(SECONDS),60) -print_final_stats=1 -artifact_prefix=build-fuzz/ \
 		build-fuzz/corpus/$(target) $(or $(seeds_$(target)),fuzz/corpus/$(target)) || exit 1;
 
-bench: all ## compare with TensorFlow and PyTorch, measured in the same run
+bench: all ## train beside TensorFlow and PyTorch by turns (half an hour): ratios as table, JSON and SVG
+	$(deps) bench data
+	@tools/venv $(PEERS)
+	@python3 bench/training/run.py --build $(BUILD) --peers $(PEERS) --rounds $(or $(ROUNDS),3)
+
+bench-growth: all ## time and memory over replicas, batch and parameters, beside the ideal: table, JSON and SVG
+	$(deps) bench data
+	@python3 bench/training/growth.py --build $(BUILD) --rounds $(or $(ROUNDS),3)
+
+bench-steps: all ## compare single steps and what calls cost with TensorFlow and PyTorch
 	$(deps) bench
-	@tools/venv .venv
-	@bench/run $(BUILD) .venv
+	@tools/venv $(PEERS)
+	@bench/run $(BUILD) $(PEERS)
 
 bench-kernels: all ## compare our kernels with the best oneDNN call, shape by shape
 	@if [ -x $(BUILD)/bench/kernels ]; then OMP_NUM_THREADS=1 $(BUILD)/bench/kernels; \
@@ -69,8 +81,8 @@ bench-reduce: all ## compare all-reduce and fused Adam with a bare sum, two pass
 
 bench-input: all ## compare reading and parsing records with tf.data; how long replicas wait for input
 	$(deps) bench data
-	@tools/venv .venv
-	@bench/input_peers $(BUILD) .venv
+	@tools/venv $(PEERS)
+	@bench/input_peers $(BUILD) $(PEERS)
 
 verify-schedules: $(BUILD)/build.ninja ## prove the collectives' schedules up to RANKS=1024, every STEP=61 above 64
 	$(deps) build test
@@ -96,7 +108,7 @@ format: ## format the C sources
 	@find include src cli examples tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean: ## remove everything that was built
-	rm -rf build build-* .venv
+	rm -rf build build-*
 
 .PHONY: data deps-build
 data:

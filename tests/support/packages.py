@@ -5,7 +5,7 @@ packages are nowhere to be found is skipped.
     need("tensorboard", "numpy")          # then import them
 
 Looked for where the test runs, in $LOCKSTEP_TEST_PYTHON, and in the environments that `make test` and
-`make bench` make (build-test-venv, .venv); the test is run again by the one that has them all."""
+`make bench` make (build-test-venv, and lockstep/peers in the cache); the test is run again by the one that has them all."""
 import importlib.util
 import os
 import subprocess
@@ -20,7 +20,9 @@ sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))""
 def others():
     own = os.environ.get("LOCKSTEP_TEST_PYTHON")
     paths = [own] if own else []
-    return paths + [os.path.join(ROOT, folder, "bin", "python") for folder in ("build-test-venv", ".venv")]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folders = os.path.join(ROOT, "build-test-venv"), os.path.join(cache, "lockstep", "peers")
+    return paths + [os.path.join(folder, "bin", "python") for folder in folders]
 
 
 def has(python, names):
