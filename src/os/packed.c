@@ -12,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef LS_HAVE_ZLIB
-#include <zlib.h>
-#endif
+#include "os/inflate.h"
 
 static void fail(ls__packed *p, ls_status status, const char *why)
 {
@@ -50,94 +48,92 @@ static size_t read_plain(ls__packed *p, void *to, size_t bytes)
 
 /* ---- gzip and zlib ------------------------------------------------------------------------- */
 
-#ifdef LS_HAVE_ZLIB
-
 enum { PACKED_AT_ONCE = 64 << 10 };
 
 /* Deflate's best case: 258 bytes by two bits. */
 enum { MOST_PER_BYTE = 1032 };
 
 struct ls__unpacking {
-    z_stream z;
+    ls__inflate *inflate;
     bool whole; /* the stream's end was seen, and its checksum was right */
     unsigned char in[PACKED_AT_ONCE];
 };
 
 ls_status ls__compression_check(const char *what, ls__compression compression)
 {
-    (void)what;
-    (void)compression;
-    return LS_OK;
-}
-
-static ls_status begin(ls__packed *p)
-{
-    p->z = calloc(1, sizeof *p->z);
-    int window = 15 + (p->compression == LS__GZIP ? 16 : 0);
-    if (!p->z || inflateInit2(&p->z->z, window) != Z_OK) {
-        free(p->z);
-        p->z = NULL;
-        return ls__fail_memory(p->path, sizeof *p->z);
-    }
-    return LS_OK;
+    if ((compression != LS__GZIP && compression != LS__ZLIB) || ls__inflate_there())
+        return LS_OK;
+    return ls__hint(ls__fail(LS_UNSUPPORTED, "%s: is %s, and this build has no zlib", what,
+                             compression == LS__GZIP ? "gzip" : "zlib"),
+                    "unpack the file, or build with zlib1g-dev installed");
 }
 
 static void end(ls__packed *p)
 {
     if (p->z)
-        inflateEnd(&p->z->z);
+        ls__inflate_free(p->z->inflate);
     free(p->z);
     p->z = NULL;
 }
 
+static ls_status begin(ls__packed *p)
+{
+    ls_status st = ls__compression_check(p->path, p->compression);
+    if (st)
+        return st;
+    p->z = calloc(1, sizeof *p->z);
+    if (p->z)
+        p->z->inflate = ls__inflate_new(p->compression == LS__GZIP);
+    if (p->z && p->z->inflate)
+        return LS_OK;
+    end(p);
+    return ls__fail_memory(p->path, sizeof *p->z);
+}
+
 static void begin_again(ls__packed *p)
 {
-    inflateReset(&p->z->z);
-    p->z->z.avail_in = 0;
+    ls__inflate_again(p->z->inflate);
+    p->z->inflate->in_left = 0;
     p->z->whole = false;
 }
 
 static void more_packed(ls__packed *p)
 {
-    struct ls__unpacking *u = p->z;
-    if (u->z.avail_in > 0)
+    ls__inflate *z = p->z->inflate;
+    if (z->in_left > 0)
         return;
-    size_t got = read_file(p, u->in, sizeof u->in);
-    u->z.next_in = u->in;
-    u->z.avail_in = (unsigned)got;
+    z->in_left = read_file(p, p->z->in, sizeof p->z->in);
+    z->in = p->z->in;
 }
 
 /* Behind the end of a stream: the file's, or another gzip member. */
 static void next_member(ls__packed *p)
 {
     struct ls__unpacking *u = p->z;
-    if (u->z.avail_in == 0) {
+    if (u->inflate->in_left == 0) {
         p->ended = true;
     } else if (p->compression == LS__ZLIB) {
         fail(p, LS_CORRUPT, "there are bytes behind the end of the packed ones");
     } else {
-        inflateReset(&u->z);
+        ls__inflate_again(u->inflate);
         u->whole = false;
     }
 }
 
 static void unpack(ls__packed *p)
 {
-    struct ls__unpacking *u = p->z;
-    int code = inflate(&u->z, Z_NO_FLUSH);
-    u->whole = code == Z_STREAM_END;
-    if (code == Z_OK || code == Z_STREAM_END)
-        return;
-    if (code == Z_BUF_ERROR) /* there is room, so it lacks bytes, and there are none */
+    const ls__inflate_result result = ls__inflate_run(p->z->inflate);
+    p->z->whole = result == LS__INFLATE_END;
+    if (result == LS__INFLATE_CUT)
         fail(p, LS_CORRUPT, "the packed bytes are cut short");
-    else
-        fail(p, code == Z_MEM_ERROR ? LS_NO_MEMORY : LS_CORRUPT,
-             u->z.msg ? u->z.msg : zError(code));
+    else if (result == LS__INFLATE_NO_MEMORY)
+        fail(p, LS_NO_MEMORY, "no memory to unpack");
+    else if (result == LS__INFLATE_BAD)
+        fail(p, LS_CORRUPT, p->z->inflate->why);
 }
 
 static size_t read_packed(ls__packed *p, void *to, size_t bytes)
 {
-    z_stream *z = &p->z->z;
     size_t done = 0;
     while (done < bytes && !p->ended && !p->failed) {
         more_packed(p);
@@ -145,50 +141,14 @@ static size_t read_packed(ls__packed *p, void *to, size_t bytes)
             next_member(p);
         if (p->ended || p->failed)
             break;
-        size_t left = bytes - done;
-        z->next_out = (unsigned char *)to + done;
-        z->avail_out = left < (1u << 30) ? (unsigned)left : 1u << 30;
-        unsigned room = z->avail_out;
+        ls__inflate *z = p->z->inflate;
+        z->out = (unsigned char *)to + done;
+        z->out_left = bytes - done;
         unpack(p);
-        done += room - z->avail_out;
+        done = bytes - z->out_left;
     }
     return done;
 }
-
-#else
-
-enum { MOST_PER_BYTE = 1 };
-
-ls_status ls__compression_check(const char *what, ls__compression compression)
-{
-    if (compression != LS__GZIP && compression != LS__ZLIB)
-        return LS_OK;
-    return ls__hint(ls__fail(LS_UNSUPPORTED, "%s: is %s, and this build has no zlib", what,
-                             compression == LS__GZIP ? "gzip" : "zlib"),
-                    "unpack the file, or build with zlib1g-dev installed");
-}
-
-static ls_status begin(ls__packed *p)
-{
-    return ls__compression_check(p->path, p->compression);
-}
-
-static void end(ls__packed *p)
-{
-    (void)p;
-}
-
-static void begin_again(ls__packed *p)
-{
-    (void)p;
-}
-
-static size_t read_packed(ls__packed *p, void *to, size_t bytes)
-{
-    return read_plain(p, to, bytes);
-}
-
-#endif
 
 /* ---- files --------------------------------------------------------------------------------- */
 
