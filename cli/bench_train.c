@@ -15,7 +15,7 @@
 #include "explain.h"
 #include "session.h"
 
-enum { WINDOWS = 5 };
+enum { WINDOWS = 5, MOST_EPOCHS = 1 << 20 };
 
 typedef struct request {
     session_request session;
@@ -108,8 +108,8 @@ static int measure(const cli *c, const request *r, session *s)
                   .explain = r->explain ? ls_trainer_step(s->trainer) : NULL };
     ls_callback *timer =
         LS_CALLBACK(.user = &w, .name = "timer", .begin = at_begin, .step = after_step);
-    ls_status st = ls_fit(s->trainer, LS_FIT(.data = ls_repeat(s->data.train, -1), .n_callbacks = 1,
-                                             .callbacks = &timer));
+    ls_status st = ls_fit(s->trainer, LS_FIT(.data = s->data.train, .epochs = MOST_EPOCHS,
+                                             .n_callbacks = 1, .callbacks = &timer));
     if (st)
         return cli_failed(c);
     print_results(c, s, &w);
