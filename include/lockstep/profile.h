@@ -81,7 +81,8 @@ typedef struct ls_operator_time {
  * looks at the clock for each; what was counted before is dropped. LS_STATE while it runs. */
 LS_API ls_status ls_operators_start(ls_function *f);
 
-/* The instructions of the step that was run last, in their order. Ends with the first status that is
+/* The instructions of the step that ran most often since (arguments of other shapes have a step of
+ * their own), in their order. Ends with the first status that is
  * not LS_OK and returns it. Texts last for the call. LS_STATE when it never ran, or was not timed. */
 typedef ls_status (*ls_operator_seen)(const ls_operator_time *o, void *user);
 LS_API ls_status ls_operators_read(ls_function *f, ls_operator_seen fn, void *user);

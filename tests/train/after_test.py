@@ -277,6 +277,22 @@ def benches():
     check(done.err.startswith("lockstep bench train: ") and "'nosuch'" in done.err, 'no clear line', done)
 
 
+def explained():
+    """bench train --explain: a line for every operator, which are some of the time and not more than all of it."""
+    done = lockstep('bench', 'train', 'cnn', '--batch', 8, '--steps', 20, '--explain', '--json')
+    first, *rows = [json.loads(line) for line in done.out.splitlines()]
+    check(first['bench'] == 'train' and rows, 'no rows', done)
+    names = {r['name'] for r in rows}
+    check(names >= {'matmul_bias_act', 'adam_reduced'} and any(n.startswith('conv2d') for n in names), 'not these', names)
+    for r in rows:
+        check(r['bench'] == 'operator' and r['us_per_step'] >= 0 and r['calls_per_step'] > 0, 'not so', r)
+        check(r['phase'] in ('forward', 'backward', 'reduce', 'apply', 'other') and r['shapes'], 'not so', r)
+    check(0.05 < sum(r['share'] for r in rows) < 1.01, 'shares', [r['share'] for r in rows])
+    check([r['share'] for r in rows] == sorted((r['share'] for r in rows), reverse=True), 'not in order')
+    lines = lockstep('bench', 'train', 'cnn', '--batch', 8, '--steps', 20, '--explain').out.splitlines()
+    check(lines[1].startswith('limits of a device: ') and 'GF/s' in lines[3] + lines[4] and len(lines) > 10, 'no table', *lines)
+
+
 def benches_shorter():
     """As few steps as one may ask for."""
     for steps in 1, 2, 5:
@@ -317,4 +333,4 @@ def elsewhere():
 
 
 main([evaluates, evaluates_without_options, evaluates_weights, does_not_evaluate, predicts, does_not_predict, samples_text,
-      plots, plots_resumed, logs, profiles, benches, benches_shorter, own_model, elsewhere])
+      plots, plots_resumed, logs, profiles, benches, explained, benches_shorter, own_model, elsewhere])
