@@ -22,6 +22,18 @@ size_t ls__gemm_scratch(const ls__matmul_shape *shape);
 void ls__gemm_run(const ls__matmul_shape *shape, const float *a, const float *b, float *c,
                   float *scratch);
 
+/* ---- A^T B, piece by piece --------------------------------------------------------------------- */
+
+/* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
+ * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
+ * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. */
+typedef struct ls__gemm_pieces {
+    void (*panels)(const float *b, int64_t k, int64_t n, float *to); /* k x up(n, WIDE) floats */
+    void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */
+    void (*make)(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
+                 int64_t column, int64_t columns, float *c, int64_t ldc);
+} ls__gemm_pieces;
+
 /* The kernels of one instruction set (cpu/gemm.c); NULLs: none. */
 typedef void ls__gemm_kernel(const ls__matmul_shape *s, const float *a, const float *b, float *c,
                              float *scratch);
@@ -29,6 +41,7 @@ typedef struct ls__gemm_kernels {
     ls__gemm_kernel *plain;    /* A B */
     ls__gemm_kernel *b_turned; /* A B^T */
     ls__gemm_kernel *a_turned; /* A^T B */
+    ls__gemm_pieces pieces;
 } ls__gemm_kernels;
 LS__ISA_TABLE(ls__gemm_kernels, ls__gemm_table);
 

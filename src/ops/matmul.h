@@ -23,7 +23,7 @@ ls_status ls__matmul_run(ls_call *c, const ls__matmul_attrs *t);
 /* ---- matmul_bias_act(a, b, bias) -------------------------------------------------- */
 
 /* What follows the bias. Numbers are stored with a graph: they keep their meaning. */
-typedef enum ls__act {
+typedef enum ls__activation {
     LS__ACT_NONE,
     LS__ACT_RELU,
     LS__ACT_TANH,
@@ -31,7 +31,7 @@ typedef enum ls__act {
     LS__ACT_GELU,
     LS__ACT_GELU_TANH,
     LS__ACT_END
-} ls__act;
+} ls__activation;
 
 typedef struct ls__matmul_bias_attrs {
     ls__matmul_attrs matmul;

@@ -58,6 +58,7 @@
     X(update)                                                                                      \
     X(update_lazy)                                                                                 \
     X(update_reduced)                                                                              \
+    X(update_products)                                                                             \
     X(fused_update)
 
 #define DECLARE(family) extern const ls_op *const ls__rows_##family[];

@@ -28,7 +28,8 @@ const ls_attr ls__adam_attr_list[] = { LS_ATTR_FLOAT(ls__update_attrs, beta1),
 static const ls_op rows[LS__UPDATES];
 
 #define FORMS(id)                                                                                  \
-    &rows[id], &ls__update_lazy_rows[id], &ls__update_many_rows[id], &ls__update_reduced_rows[id]
+    &rows[id], &ls__update_lazy_rows[id], &ls__update_many_rows[id],                               \
+        &ls__update_reduced_rows[id], &ls__update_products_rows[id]
 
 const ls__update_kind ls__update_kinds[LS__UPDATES] = {
     { LS__UPDATE_SGD, 1, 1, { NULL }, FORMS(LS__UPDATE_SGD) },
@@ -40,7 +41,8 @@ const ls__update_kind *ls__update_kind_of(const ls_op *op)
 {
     for (int i = 0; i < LS__UPDATES; i++) {
         const ls__update_kind *kind = &ls__update_kinds[i];
-        if (op == kind->one || op == kind->lazy || op == kind->many || op == kind->reduced)
+        if (op == kind->one || op == kind->lazy || op == kind->many || op == kind->reduced ||
+            op == kind->products)
             return kind;
     }
     return NULL;

@@ -1,10 +1,11 @@
 /*
- * Update rows, for optimizers. One table of kinds gives four forms of row each:
+ * Update rows, for optimizers. One table of kinds gives five forms of row each:
  *
  *     X_update    one variable: gradient, numbers[, scale]
  *     X_lazy      one variable, the rows that were touched: gradient, touched, numbers[, scale]
  *     X_updates   many: numbers, gradients[, scales]
  *     X_reduced   many, with the gradients of V replicas each: numbers, groups (ops/replicas.h)
+ *     X_products  one, whose gradient of each replica is x^T dy: numbers, xs, dys (update_products.c)
  *
  * The numbers are rate, f64[], and of Adam the iteration, i64[], 1 for the first update. A scale is
  * f64[]. Cells: the variable and its slots, variable after variable.
@@ -43,7 +44,7 @@ typedef struct ls__update_kind {
     int cells;   /* of a variable: itself and its slots */
     int numbers; /* 1: rate; 2: rate, iteration */
     const char *slots[LS__MOST_SLOTS];
-    const ls_op *one, *lazy, *many, *reduced;
+    const ls_op *one, *lazy, *many, *reduced, *products;
 } ls__update_kind;
 
 extern const ls__update_kind ls__update_kinds[LS__UPDATES];
@@ -68,11 +69,16 @@ ls_status ls__update_one(const ls__update_numbers *u, ls__cell *const *cells, ls
 ls_status ls__update_reduced(const ls__update_numbers *u, int replicas, int variables,
                              ls__cell *const *cells, ls_tensor *const *gradients);
 
+/* Whether a variable whose gradient is x^T dy of these can be updated by X_products: the bits are
+ * those of the product by itself. */
+enum { LS__PRODUCTS_MOST = 16 }; /* replicas */
+bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy);
+
 /* ---- for the files of these rows ------------------------------------------------------ */
 
 extern const ls_attr ls__sgd_attr_list[], ls__momentum_attr_list[], ls__adam_attr_list[];
 extern const ls_op ls__update_lazy_rows[LS__UPDATES], ls__update_many_rows[LS__UPDATES],
-    ls__update_reduced_rows[LS__UPDATES];
+    ls__update_reduced_rows[LS__UPDATES], ls__update_products_rows[LS__UPDATES];
 
 /* For shape rules: a variable and its slots against its gradient; how many cells; the numbers,
  * from input `first` on; a scale. */

@@ -152,7 +152,8 @@ static ls_value *run(ls_strategy *s, ls__run *outer, ls_function *f, ls_value *a
         step = trace(s, outer, f, &key, arguments);
     if (!step)
         return NULL;
-    f->last_recorded = step->programs[0].recorded;
+    const ls__piece *first = &step->programs[0];
+    f->last_recorded = first->as_traced ? first->as_traced : first->recorded;
     f->last_plan = step->programs[0].plan;
     step->timed = f->timed;
     if (outer && step->draws)

@@ -31,6 +31,7 @@ typedef struct ls__sources {
 
 typedef struct ls__piece {
     ls__graph *recorded;
+    ls__graph *as_traced; /* before products were moved (products.c); NULL: as `recorded` */
     ls__plan *plan;
     bool shares_plan; /* the plan is another replica's, whose program is the same */
     ls__instance *instance;
@@ -67,6 +68,9 @@ typedef struct ls__traced_step {
 /* Runs the function on all replicas: replays its step for these arguments, traced first if it
  * must. `outer`: the run around it, or NULL. */
 ls_value *ls__step_run(ls_strategy *s, struct ls__run *outer, ls_function *f, ls_value *arguments);
+
+/* Products that only the update of the last meeting wants are made there (products.c). */
+ls_status ls__step_move_products(ls__traced_step *step);
 
 /* Compiles what was recorded (step_compile.c). */
 ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off);

@@ -24,6 +24,7 @@ static void free_piece(ls__piece *p)
     if (!p->shares_plan)
         ls__plan_free(p->plan);
     ls__graph_free(p->recorded);
+    ls__graph_free(p->as_traced);
     ls__folded_free(&p->folded);
     free(p->gained.at);
     free(p->inputs);
@@ -156,6 +157,9 @@ static bool can_fail_late(const ls__plan *plan)
 ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off)
 {
     int64_t drawn = 0;
+    if (!ls__pass_is_off(off, "products") && !ls__pass_is_off(off, "fuse-update") &&
+        ls__numerics() == LS_NUMERICS_OFF && ls__step_move_products(step))
+        return ls_error_pending();
     for (int k = 0; k < step->n_meetings; k++) {
         ls__piece *p = &step->meetings[k];
         ls_status st = compile_meeting(step, k, off);

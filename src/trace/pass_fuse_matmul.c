@@ -16,11 +16,11 @@
 #include <string.h>
 
 /* The activation a node is, LS__ACT_NONE if none. */
-static ls__act act_of(const ls__node *node)
+static ls__activation act_of(const ls__node *node)
 {
     static const struct {
         const char *name;
-        ls__act act;
+        ls__activation act;
     } plain[] = { { "relu", LS__ACT_RELU },
                   { "tanh", LS__ACT_TANH },
                   { "sigmoid", LS__ACT_SIGMOID } };

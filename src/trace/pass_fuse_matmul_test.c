@@ -80,7 +80,7 @@ static int64_t act_at(const ls__graph *g, int node)
 static const struct {
     const char *row;
     int64_t attr; /* gelu's */
-    ls__act act;
+    ls__activation act;
 } acts[] = { { NULL, 0, LS__ACT_NONE },   { "relu", 0, LS__ACT_RELU },
              { "tanh", 0, LS__ACT_TANH }, { "sigmoid", 0, LS__ACT_SIGMOID },
              { "gelu", 0, LS__ACT_GELU }, { "gelu", 1, LS__ACT_GELU_TANH } };

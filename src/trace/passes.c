@@ -21,6 +21,7 @@ const ls__pass ls__passes[] = {
     { "layout", false, ls__pass_layout, "blocked layouts between convolutions" },
     { "fuse-chain", true, ls__pass_fuse_chain, "element-wise chains" },
     { "fuse-update", true, ls__pass_fuse_update, "all updates of an optimizer in one" },
+    { "products", true, NULL, "gradients of dense layers inside the update" },
     { "buckets", true, NULL, "gradients side by side" },
     { "memory", true, NULL, "memory used again after its last use" },
     { NULL, false, NULL, NULL },

@@ -47,6 +47,20 @@ static double conv_flops(const ls__graph *g, const ls__node *node)
     return 2 * cells * count(g, y) * count(g, w) / (double)last_dim(spec);
 }
 
+/* Of all replicas: an element of the variable meets every row of x. The matrices are x of all, dy of all. */
+static double products_flops(const ls__graph *g, const ls__node *node)
+{
+    double flops = 0;
+    int matrices = 0, seen = 0;
+    for (int i = 0; i < node->n_inputs; i++)
+        matrices += g->wires[node->inputs[i]].spec.rank == 2;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (g->wires[node->inputs[i]].spec.rank == 2 && seen++ < matrices / 2)
+            flops +=
+                2 * count(g, node->inputs[i]) * (double)last_dim(&g->cells[node->cells[0]].spec);
+    return flops;
+}
+
 /* Two products forward, five backward, of every query with every key before it. */
 static double attention_flops(const ls__graph *g, const ls__node *node)
 {
@@ -59,9 +73,11 @@ ls__work ls__node_work(const ls__graph *g, const ls__node *node)
 {
     const char *name = node->op->name;
     ls__work work = { .bytes = bytes_of(g, node) };
-    if (node->n_inputs < 2 || node->n_outputs < 1)
+    if (node->n_inputs < 2)
         return work;
-    if (strncmp(name, "matmul", 6) == 0)
+    if (strstr(name, "_products"))
+        work.flops = products_flops(g, node);
+    else if (strncmp(name, "matmul", 6) == 0)
         work.flops = matmul_flops(g, node);
     else if (strncmp(name, "conv2d", 6) == 0)
         work.flops = conv_flops(g, node);

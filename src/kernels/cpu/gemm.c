@@ -137,8 +137,9 @@ static void run_tall(const tile *t, int64_t tall)
         run_tile(t, n);                                                                            \
         break;
         CASE(1)
-        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
-            CASE(13) CASE(14)
+        CASE(2)
+        CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13)
+            CASE(14)
 #undef CASE
     }
 }
@@ -266,32 +267,55 @@ static void b_turned(const ls__matmul_shape *s, const float *a, const float *b, 
 
 /* ---- A^T B --------------------------------------------------------------------------------------- */
 
+static void pack_panels(const float *b, int64_t ldb, int64_t k, int64_t n, float *to)
+{
+    for (int64_t j = 0; j < n; j += WIDE) {
+        const __mmask16 columns[2] = { lanes(n - j), lanes(n - j - LANES) };
+        pack_panel(b + j, ldb, k, columns, to + j * k);
+    }
+}
+
+static void dense_panels(const float *b, int64_t k, int64_t n, float *to)
+{
+    pack_panels(b, n, k, n, to);
+}
+
+static void pack_rows(const float *a, int64_t lda, int64_t k, int64_t tall, float *to)
+{
+    for (int64_t p = 0; p < k; p++)
+        _mm512_mask_storeu_ps(to + p * tall, lanes(tall),
+                              _mm512_maskz_loadu_ps(lanes(tall), a + p * lda));
+}
+
+static void make(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
+                 int64_t column, int64_t columns, float *c, int64_t ldc)
+{
+    const int64_t end = least(column + columns, n);
+    for (int64_t j = column; j < end; j += WIDE) {
+        const tile each = { .a = rows,
+                            .b = panels + j * k,
+                            .deep = k,
+                            .c = c + j - column,
+                            .ldc = ldc,
+                            .columns = { lanes(end - j), lanes(end - j - LANES) } };
+        run_tall(&each, tall);
+    }
+}
+
 static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
                      float *scratch)
 {
     float *rows = scratch, *panels = scratch + s->k * LANES;
-    for (int64_t j = 0; j < s->n; j += WIDE) {
-        const __mmask16 columns[2] = { lanes(s->n - j), lanes(s->n - j - LANES) };
-        pack_panel(b + j, s->ldb, s->k, columns, panels + j * s->k);
-    }
+    pack_panels(b, s->ldb, s->k, s->n, panels);
     for (int64_t i = 0; i < s->m; i += TALL) {
         const int64_t tall = least(TALL, s->m - i);
-        for (int64_t k = 0; k < s->k; k++)
-            _mm512_mask_storeu_ps(rows + k * tall, lanes(tall),
-                                  _mm512_maskz_loadu_ps(lanes(tall), a + k * s->lda + i));
-        for (int64_t j = 0; j < s->n; j += WIDE) {
-            const tile each = { .a = rows,
-                                .b = panels + j * s->k,
-                                .deep = s->k,
-                                .c = c + i * s->ldc + j,
-                                .ldc = s->ldc,
-                                .columns = { lanes(s->n - j), lanes(s->n - j - LANES) } };
-            run_tall(&each, tall);
-        }
+        pack_rows(a + i, s->lda, s->k, tall, rows);
+        make(rows, panels, s->k, s->n, tall, 0, s->n, c + i * s->ldc, s->ldc);
     }
 }
 
-const ls__gemm_kernels LS__ISA(ls__gemm_table) = { plain, b_turned, a_turned };
+const ls__gemm_kernels
+    LS__ISA(ls__gemm_table) = { plain, b_turned, a_turned, { dense_panels, pack_rows, make } };
 
 #else
 

@@ -1,0 +1,252 @@
+/*
+ * X_products: a variable whose gradient, in each of V replicas, is the product x^T dy: the weights of a
+ * dense layer. The products are made a few rows and columns at a time, added up in tree order and applied
+ * while they are in the first cache (DESIGN rules B and E): the gradient never reaches memory, and while the
+ * next part is multiplied the weights and slots that it will change are fetched.
+ *
+ * Invariants: the bits of the product, of sum_replicas and of X_update, one after the other (gemm.h: an
+ * element is a chain of fma, wherever it is made); ranks have rows of their own.
+ */
+#include <string.h>
+
+#include "collective/team.h"
+#include "kernels/gemm.h"
+#include "kernels/replicas.h"
+#include "kernels/threads.h"
+#include "ops/update.h"
+
+enum {
+    MOST = LS__PRODUCTS_MOST,
+    COLUMNS = 256,                  /* made at once... */
+    PART = 64,                      /* ...in parts, between which there is fetching */
+    LINE = 16,                      /* floats */
+    TILE = LS__GEMM_TALL * COLUMNS, /* floats of a replica's */
+};
+
+#define GROUPS                                                                                     \
+    LS_ATTR_INT(ls__reduced_attrs, groups.replicas), LS_ATTR_INT(ls__reduced_attrs, groups.first)
+#define COMMON                                                                                     \
+    LS_ATTR_FLOAT(ls__reduced_attrs, update.weight_decay),                                         \
+        LS_ATTR_FLOAT(ls__reduced_attrs, update.clip_value)
+
+static const ls_attr sgd_attrs[] = { GROUPS, COMMON, LS_ATTR_END };
+static const ls_attr momentum_attrs[] = { GROUPS, LS_ATTR_FLOAT(ls__reduced_attrs, update.momentum),
+                                          LS_ATTR_INT(ls__reduced_attrs, update.nesterov), COMMON,
+                                          LS_ATTR_END };
+static const ls_attr adam_attrs[] = { GROUPS,
+                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.beta1),
+                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.beta2),
+                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.epsilon),
+                                      COMMON,
+                                      LS_ATTR_END };
+
+static int64_t up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy)
+{
+    if (x->dtype != LS_F32 || dy->dtype != LS_F32 || x->rank != 2 || dy->rank != 2 ||
+        x->dims[0] != dy->dims[0])
+        return false;
+    const ls__matmul_shape s = { .batch = 1,
+                                 .ta = true,
+                                 .m = x->dims[1],
+                                 .n = dy->dims[1],
+                                 .k = x->dims[0],
+                                 .lda = x->dims[1],
+                                 .ldb = dy->dims[1],
+                                 .ldc = dy->dims[1] };
+    return ls__matmul_route_f32(&s) == LS__MATMUL_OWN;
+}
+
+/* ---- shape -------------------------------------------------------------------------------------- */
+
+static ls_status shape(ls_call *c)
+{
+    const ls__update_kind *kind = ls__update_kind_of(c->op);
+    const ls__reduced_attrs *a = c->attrs;
+    const int first = kind->numbers;
+    if (a->groups.first != first || a->groups.replicas < 1 || a->groups.replicas > MOST)
+        return ls_call_fail(c, LS_INVALID,
+                            "%lld replicas from input %lld on, wants 1 to %d from %d on",
+                            (long long)a->groups.replicas, (long long)a->groups.first, MOST, first);
+    const int v = (int)a->groups.replicas;
+    if (c->n_inputs != first + 2 * v)
+        return ls_call_fail(c, LS_INVALID, "%d inputs for %d replicas", c->n_inputs, v);
+    ls_status st = ls__update_check_count(c, kind->cells);
+    if (!st)
+        st = ls__update_check_numbers(c, kind, 0);
+    for (int r = 0; r < v && !st; r++) {
+        const ls__spec *x = c->in[first + r], *dy = c->in[first + v + r];
+        if (!ls__update_products_fit(x, dy))
+            return ls_call_fail(c, LS_SHAPE, "no product of %s and %s", ls__spec_text(x),
+                                ls__spec_text(dy));
+        const ls__spec gradient = { LS_F32, 2, { x->dims[1], dy->dims[1] } };
+        st = ls__update_check(c, kind, &gradient, c->cells);
+    }
+    return st;
+}
+
+/* ---- kernel ------------------------------------------------------------------------------------- */
+
+/* One replica's. */
+typedef struct operand {
+    const float *x, *dy;
+    int64_t k;     /* rows of both */
+    float *panels; /* dy, packed */
+} operand;
+
+typedef struct job {
+    const ls__gemm_pieces *gemm;
+    ls__update_fn *update;
+    ls__update step;
+    int replicas, cells, ranks;
+    operand of[MOST];
+    int64_t m, n, deepest; /* of the variable; the largest k */
+    float *at[1 + LS__MOST_SLOTS];
+    float *own; /* of the ranks: rank after rank */
+} job;
+
+/* Floats of a rank: packed rows and a tile of each replica, and their sum. */
+static int64_t own_floats(int replicas, int64_t deepest)
+{
+    return replicas * (deepest * LINE + TILE) + COLUMNS;
+}
+
+static size_t scratch(ls_call *c)
+{
+    const ls__update_kind *kind = ls__update_kind_of(c->op);
+    const int v = (int)((const ls__reduced_attrs *)c->attrs)->groups.replicas;
+    int64_t floats = 0, deepest = 0;
+    for (int r = 0; r < v; r++) {
+        const ls__spec *dy = c->in[kind->numbers + v + r];
+        floats += dy->dims[0] * up(dy->dims[1], LS__GEMM_WIDE);
+        deepest = dy->dims[0] > deepest ? dy->dims[0] : deepest;
+    }
+    return (size_t)(floats + v * own_floats(v, deepest)) * sizeof(float);
+}
+
+static void pack_share(void *arg, int rank)
+{
+    job *j = arg;
+    for (int r = rank; r < j->replicas; r += j->ranks)
+        j->gemm->panels(j->of[r].dy, j->of[r].k, j->n, j->of[r].panels);
+}
+
+/* What will be written soon. */
+static void fetch(const job *j, int64_t row, int64_t tall, int64_t column)
+{
+    for (int c = 0; c < j->cells; c++)
+        for (int64_t i = row; i < row + tall && i < j->m; i++)
+            for (int64_t k = column; k < column + PART && k < j->n; k += LINE)
+                __builtin_prefetch(j->at[c] + i * j->n + k, 1, 2);
+}
+
+/* Rows from `row` on, columns from `column` on, of all replicas. */
+static void make(const job *j, int64_t row, int64_t tall, int64_t column, const float *rows,
+                 float *tiles)
+{
+    const bool last = column + COLUMNS >= j->n;
+    for (int64_t part = 0; part < COLUMNS && column + part < j->n; part += PART) {
+        fetch(j, last ? row + tall : row, tall, last ? part : column + COLUMNS + part);
+        for (int r = 0; r < j->replicas; r++)
+            j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, tall,
+                          column + part, PART, tiles + r * TILE + part, COLUMNS);
+    }
+}
+
+static void apply(const job *j, int64_t row, int64_t tall, int64_t column, const float *tiles,
+                  float *sum)
+{
+    const int64_t count = j->n - column < COLUMNS ? j->n - column : COLUMNS;
+    for (int64_t i = 0; i < tall; i++) {
+        const void *parts[MOST];
+        void *at[1 + LS__MOST_SLOTS];
+        for (int r = 0; r < j->replicas; r++)
+            parts[r] = tiles + r * TILE + i * COLUMNS;
+        for (int c = 0; c < j->cells; c++)
+            at[c] = j->at[c] + (row + i) * j->n + column;
+        LS__PICK(ls__replicas_table)->sum[LS_F32](j->replicas, parts, sum, count);
+        j->update(at, sum, &j->step, count);
+    }
+}
+
+static void apply_share(void *arg, int rank)
+{
+    const job *j = arg;
+    const int64_t tiles_of_all = (j->m + LS__GEMM_TALL - 1) / LS__GEMM_TALL;
+    const int64_t begin = tiles_of_all * rank / j->ranks * LS__GEMM_TALL;
+    const int64_t past = tiles_of_all * (rank + 1) / j->ranks * LS__GEMM_TALL;
+    const int64_t end = past < j->m ? past : j->m;
+    float *rows = j->own + rank * own_floats(j->replicas, j->deepest);
+    float *tiles = rows + j->replicas * j->deepest * LINE, *sum = tiles + j->replicas * TILE;
+    for (int64_t row = begin; row < end; row += LS__GEMM_TALL) {
+        const int64_t tall = end - row < LS__GEMM_TALL ? end - row : LS__GEMM_TALL;
+        for (int r = 0; r < j->replicas; r++)
+            j->gemm->rows(j->of[r].x + row, j->m, j->of[r].k, tall, rows + r * j->deepest * LINE);
+        for (int64_t column = 0; column < j->n; column += COLUMNS) {
+            make(j, row, tall, column, rows, tiles);
+            apply(j, row, tall, column, tiles, sum);
+        }
+    }
+}
+
+static void take_operands(const ls_call *c, job *j, int first)
+{
+    float *room = c->scratch;
+    for (int r = 0; r < j->replicas; r++) {
+        const ls__spec *dy = c->in[first + j->replicas + r];
+        j->of[r] = (operand){ .x = c->in_data[first + r],
+                              .dy = c->in_data[first + j->replicas + r],
+                              .k = dy->dims[0],
+                              .panels = room };
+        room += dy->dims[0] * up(dy->dims[1], LS__GEMM_WIDE);
+        j->deepest = j->of[r].k > j->deepest ? j->of[r].k : j->deepest;
+    }
+    j->own = room;
+}
+
+static ls_status kernel(ls_call *c)
+{
+    const ls__update_kind *kind = ls__update_kind_of(c->op);
+    const ls__reduced_attrs *a = c->attrs;
+    job j = { .gemm = &LS__PICK(ls__gemm_table)->pieces,
+              .update = LS__PICK(ls__update_table)->update[kind->id][0],
+              .step = ls__update_step(c, kind, &a->update, 0),
+              .replicas = (int)a->groups.replicas,
+              .cells = kind->cells,
+              .m = ls__cell_spec(c->cells[0])->dims[0],
+              .n = ls__cell_spec(c->cells[0])->dims[1] };
+    take_operands(c, &j, kind->numbers);
+    ls_status st = ls__update_unshare(c);
+    if (st)
+        return st;
+    for (int i = 0; i < j.cells; i++) {
+        j.at[i] = ls__cell_write(c->cells[i]);
+        if (!j.at[i])
+            return LS_NO_MEMORY;
+    }
+    ls__team *team = ls__team_get();
+    j.ranks = !team ? 1 : team->ranks < j.replicas ? team->ranks : j.replicas;
+    ls__team_share(team, j.ranks, pack_share, &j);
+    ls__team_share(team, j.ranks, apply_share, &j);
+    return LS_OK;
+}
+
+#define ROW(id, list)                                                                              \
+    {                                                                                              \
+        .size = sizeof(ls_op), .name = id "_products", .inputs = LS_ANY_NUMBER,                    \
+        .flags = LS_OP_WRITES | LS_OP_TOTAL | LS__OP_FUSED,                                        \
+        .attr_size = sizeof(ls__reduced_attrs), .attrs = list, .shape = shape, .scratch = scratch, \
+        .kernel = kernel                                                                           \
+    }
+
+const ls_op ls__update_products_rows[LS__UPDATES] = { ROW("sgd", sgd_attrs),
+                                                      ROW("momentum", momentum_attrs),
+                                                      ROW("adam", adam_attrs) };
+
+const ls_op *const ls__rows_update_products[] = { &ls__update_products_rows[0],
+                                                  &ls__update_products_rows[1],
+                                                  &ls__update_products_rows[2], NULL };
