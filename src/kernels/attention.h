@@ -22,11 +22,14 @@ typedef struct ls__attention_shape {
     double scale;
 } ls__attention_shape;
 
-/* Query rows at a time of the fast kernels. */
+/* Query rows at a time of cpu/attention.c; of cpu/attention_blocks.c, and the keys that
+ * its backward pass takes at a time. */
 #define LS__ATTENTION_BLOCK 64
+#define LS__ATTENTION_LANES 32
+#define LS__ATTENTION_CHUNK 64
 
 /* Elements of scratch memory that a call wants, forward and backward alike: a
- * row of scores for ref/; what cpu/attention.c draws else. */
+ * row of scores for ref/; else what either of the fast kernels draws. */
 static inline int64_t ls__ref_attention_scratch(const ls__attention_shape *a)
 {
     return a->s;
@@ -35,7 +38,10 @@ static inline int64_t ls__ref_attention_scratch(const ls__attention_shape *a)
 static inline int64_t ls__attention_scratch(const ls__attention_shape *a)
 {
     int64_t rows = a->t < LS__ATTENTION_BLOCK ? a->t : LS__ATTENTION_BLOCK;
-    return rows * a->d + a->s * (2 * rows + (a->d > a->dv ? a->d : a->dv));
+    int64_t plain = rows * a->d + a->s * (2 * rows + (a->d > a->dv ? a->d : a->dv));
+    int64_t scores = a->s + 8 > 2 * LS__ATTENTION_CHUNK ? a->s + 8 : 2 * LS__ATTENTION_CHUNK;
+    int64_t blocks = LS__ATTENTION_LANES * (a->d + a->dv + scores);
+    return plain > blocks ? plain : blocks;
 }
 
 /* One list of the kernels: X(name, parameters with T the element type). */
@@ -52,7 +58,8 @@ LS__ATTENTION_LIST(LS__ATTENTION_F64, double)
 #undef LS__ATTENTION_F32
 #undef LS__ATTENTION_F64
 
-/* Fast f32, on the matrix kernels of matmul.h: whose failure they return. */
+/* Fast f32: in AVX-512 of its own, else on the matrix kernels of matmul.h, whose failure
+ * they return. The two add up in different orders. */
 typedef struct ls__attention_fns {
 #define LS__ATTENTION_FIELD(name, parameters) ls_status(*name) parameters;
     LS__ATTENTION_LIST(LS__ATTENTION_FIELD, float)

@@ -1,6 +1,6 @@
 /*
- * Fast f32 attention, built once per instruction set: per head, a block of
- * query rows at a time. A block's scores are a matrix product, then become
+ * Fast f32 attention for processors without AVX-512 (those have attention_blocks.c):
+ * per head, a block of query rows at a time. A block's scores are a matrix product, then become
  * probabilities row by row, then are multiplied with the values.
  *
  *            keys seen by the block          scratch
@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "kernels/attention.h"
+
+#if !defined(__AVX512F__)
 #include "kernels/cpu/softmax_row.h"
 #include "kernels/isa.h"
 #include "kernels/matmul.h"
@@ -206,3 +208,5 @@ static ls_status attention_grad(const ls__attention_shape *a, const float *q, co
 }
 
 const ls__attention_fns LS__ISA(ls__attention_table) = { attention, attention_grad };
+
+#endif
