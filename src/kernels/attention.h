@@ -44,6 +44,23 @@ static inline int64_t ls__attention_scratch(const ls__attention_shape *a)
     return plain > blocks ? plain : blocks;
 }
 
+/* The same over heads that lie side by side, as one product makes them: x is
+ * [batch, t, 3, heads, d], of queries, keys and values, and y [batch, t, heads, d]; lse is
+ * [batch, heads, t]. shape->batch counts without the heads; s = t and dv = d. The bits are
+ * those of the heads taken apart. */
+#define LS__ATTENTION_QKV_LIST(X)                                                                  \
+    X(attention_qkv, (const ls__attention_shape *shape, int64_t heads, const float *x, float *y,   \
+                      float *lse, float *scratch))                                                 \
+    X(attention_qkv_grad,                                                                          \
+      (const ls__attention_shape *shape, int64_t heads, const float *x, const float *dy,           \
+       const float *y, const float *lse, float *dx, float *scratch))
+
+/* There a head is taken apart where a kernel wants that: q, k, v, dy, y and gradients. */
+static inline int64_t ls__attention_qkv_scratch(const ls__attention_shape *a)
+{
+    return ls__attention_scratch(a) + 8 * a->t * a->d;
+}
+
 /* One list of the kernels: X(name, parameters with T the element type). */
 #define LS__ATTENTION_LIST(X, T)                                                                   \
     X(attention, (const ls__attention_shape *shape, const T *q, const T *k, const T *v, T *y,      \
@@ -63,6 +80,7 @@ LS__ATTENTION_LIST(LS__ATTENTION_F64, double)
 typedef struct ls__attention_fns {
 #define LS__ATTENTION_FIELD(name, parameters) ls_status(*name) parameters;
     LS__ATTENTION_LIST(LS__ATTENTION_FIELD, float)
+    LS__ATTENTION_QKV_LIST(LS__ATTENTION_FIELD)
 #undef LS__ATTENTION_FIELD
 } ls__attention_fns;
 

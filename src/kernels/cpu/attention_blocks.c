@@ -103,10 +103,9 @@ INLINE void score_tile(const head *h, const block *b, int64_t key, int first, in
     for (int r = 0; r < KEYS; r++)
         for (int v = 0; v < wide; v++) {
             if (edge)
-                sum[r][v] =
-                    _mm512_mask_mov_ps(_mm512_set1_ps(-LS__INFF),
-                                       who_sees(h, b->from + (first + v) * LANES, key + r),
-                                       sum[r][v]);
+                sum[r][v] = _mm512_mask_mov_ps(_mm512_set1_ps(-LS__INFF),
+                                               who_sees(h, b->from + (first + v) * LANES, key + r),
+                                               sum[r][v]);
             max[first + v] = _mm512_max_ps(sum[r][v], max[first + v]);
             _mm512_storeu_ps(scores + (key + r) * QUERIES + (first + v) * LANES, sum[r][v]);
         }
@@ -302,8 +301,8 @@ static void backward_block(const head *h, const block *b)
     for (int v = 0; v < 2; v++) {
         int rows = b->rows - v * LANES, some = rows < 0 ? 0 : rows < LANES ? rows : LANES;
         k.delta[v] = delta_of(h, b->from + v * LANES, some);
-        k.lse[v] = _mm512_maskz_loadu_ps((__mmask16)((1u << some) - 1),
-                                         h->lse + b->from + v * LANES);
+        k.lse[v] =
+            _mm512_maskz_loadu_ps((__mmask16)((1u << some) - 1), h->lse + b->from + v * LANES);
     }
     int64_t key = 0;
     do {
@@ -391,6 +390,48 @@ static ls_status attention_grad(const ls__attention_shape *a, const float *q, co
     return LS_OK;
 }
 
-const ls__attention_fns LS__ISA(ls__attention_table) = { attention, attention_grad };
+/* Head i of x [batch, t, 3, heads, d] and y [batch, t, heads, d]. */
+static head beside(const ls__attention_shape *a, int64_t heads, int64_t i, const float *x,
+                   const float *y, const float *lse, float *scratch)
+{
+    int64_t width = heads * a->d, row = i / heads * a->t;
+    head h = dense(a, scratch);
+    h.q_stride = h.k_stride = h.v_stride = 3 * width;
+    h.y_stride = width;
+    h.q = x + row * h.q_stride + i % heads * a->d;
+    h.k = h.q + width;
+    h.v = h.k + width;
+    h.y = (float *)y + row * width + i % heads * a->d;
+    h.lse = (float *)lse + i * a->t;
+    return h;
+}
+
+static ls_status attention_qkv(const ls__attention_shape *a, int64_t heads, const float *x,
+                               float *y, float *lse, float *scratch)
+{
+    for (int64_t i = 0; i < a->batch * heads; i++) {
+        head h = beside(a, heads, i, x, y, lse, scratch);
+        forward_head(&h);
+    }
+    return LS_OK;
+}
+
+static ls_status attention_qkv_grad(const ls__attention_shape *a, int64_t heads, const float *x,
+                                    const float *dy, const float *y, const float *lse, float *dx,
+                                    float *scratch)
+{
+    for (int64_t i = 0; i < a->batch * heads; i++) {
+        head h = beside(a, heads, i, x, y, lse, scratch);
+        h.dy = dy + (h.y - y);
+        h.dq = dx + (h.q - x);
+        h.dk = dx + (h.k - x);
+        h.to_dv = dx + (h.v - x);
+        backward_head(&h);
+    }
+    return LS_OK;
+}
+
+const ls__attention_fns LS__ISA(ls__attention_table) = { attention, attention_grad, attention_qkv,
+                                                         attention_qkv_grad };
 
 #endif

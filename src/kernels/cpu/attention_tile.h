@@ -65,7 +65,7 @@ INLINE void tile_scores(const float *const key[KEYS], const float *t, int64_t d,
  * is x[r row + m step]. */
 typedef struct product {
     const float *x, *b;
-    int64_t row, step; /* of x: one of them is 1, the other QUERIES */
+    int64_t row, step;   /* of x: one of them is 1, the other QUERIES */
     int64_t b_stride, n; /* rows of b: what is summed over */
     float *z;
     int64_t z_stride, cols;
