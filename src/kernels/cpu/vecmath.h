@@ -264,7 +264,8 @@ static inline float ls__gelu_inner(float a, float *lost)
     float s = a * a, s_lo = __builtin_fmaf(a, a, -s);
     float p = __builtin_fmaf(0.0713548139f, s, 1.59576893f);
     float p_lo = __builtin_fmaf(0.0713548139f, s, -(p - 1.59576893f));
-    p_lo = __builtin_fmaf(0.0713548139f, s_lo, p_lo) + __builtin_fmaf(2.39883247e-09f, s, 1.93077895e-07f);
+    p_lo = __builtin_fmaf(0.0713548139f, s_lo, p_lo) +
+           __builtin_fmaf(2.39883247e-09f, s, 1.93077895e-07f);
     float v = a * p;
     *lost = __builtin_fmaf(a, p_lo, __builtin_fmaf(a, p, -v));
     return v;
