@@ -220,6 +220,15 @@ static void grad_row(const float *x, const float *dy, const float *scale, float 
     }
 }
 
+/* Asks for a row that comes soon: three streams at once are more than the processor's own
+ * prefetchers follow over page borders. Measured in training gpt: 13.2 -> 15.2 GB/s. */
+enum { AHEAD = 4 };
+static void fetch(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += 64 / (int64_t)sizeof *x)
+        __builtin_prefetch(x + i, 0, 2);
+}
+
 /* One pass over the rows: the lanes of all columns are in scratch memory, the tree behind. */
 static void layer_grad(const float *x, const float *dy, const float *mean, const float *rstd,
                        const float *scale, float *dx, float *dscale, float *doffset, int64_t rows,
@@ -237,6 +246,11 @@ static void layer_grad(const float *x, const float *dy, const float *mean, const
         memset(sums, 0, 2 * LS__SUM_LANES * bytes);
         for (int64_t r = from; r < end; r++) {
             int64_t at = r * cols, lane = r % LS__SUM_LANES * cols;
+            if (r + AHEAD < end) {
+                fetch(x + at + AHEAD * cols, cols);
+                fetch(dy + at + AHEAD * cols, cols);
+                fetch(dx + at + AHEAD * cols, cols);
+            }
             grad_row(x + at, dy + at, scale, mean[r], rstd[r], cols, dx + at, sums + lane,
                      dots + lane);
         }
