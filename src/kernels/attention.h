@@ -22,11 +22,14 @@ typedef struct ls__attention_shape {
     double scale;
 } ls__attention_shape;
 
-/* Query rows at a time of the fast kernels. */
+/* Query rows at a time of cpu/attention.c; of cpu/attention_blocks.c, and the keys that
+ * its backward pass takes at a time. */
 #define LS__ATTENTION_BLOCK 64
+#define LS__ATTENTION_LANES 32
+#define LS__ATTENTION_CHUNK 64
 
 /* Elements of scratch memory that a call wants, forward and backward alike: a
- * row of scores for ref/; what cpu/attention.c draws else. */
+ * row of scores for ref/; else what either of the fast kernels draws. */
 static inline int64_t ls__ref_attention_scratch(const ls__attention_shape *a)
 {
     return a->s;
@@ -35,7 +38,27 @@ static inline int64_t ls__ref_attention_scratch(const ls__attention_shape *a)
 static inline int64_t ls__attention_scratch(const ls__attention_shape *a)
 {
     int64_t rows = a->t < LS__ATTENTION_BLOCK ? a->t : LS__ATTENTION_BLOCK;
-    return rows * a->d + a->s * (2 * rows + (a->d > a->dv ? a->d : a->dv));
+    int64_t plain = rows * a->d + a->s * (2 * rows + (a->d > a->dv ? a->d : a->dv));
+    int64_t scores = a->s + 8 > 2 * LS__ATTENTION_CHUNK ? a->s + 8 : 2 * LS__ATTENTION_CHUNK;
+    int64_t blocks = LS__ATTENTION_LANES * (a->d + a->dv + scores);
+    return plain > blocks ? plain : blocks;
+}
+
+/* The same over heads that lie side by side, as one product makes them: x is
+ * [batch, t, 3, heads, d], of queries, keys and values, and y [batch, t, heads, d]; lse is
+ * [batch, heads, t]. shape->batch counts without the heads; s = t and dv = d. The bits are
+ * those of the heads taken apart. */
+#define LS__ATTENTION_QKV_LIST(X)                                                                  \
+    X(attention_qkv, (const ls__attention_shape *shape, int64_t heads, const float *x, float *y,   \
+                      float *lse, float *scratch))                                                 \
+    X(attention_qkv_grad,                                                                          \
+      (const ls__attention_shape *shape, int64_t heads, const float *x, const float *dy,           \
+       const float *y, const float *lse, float *dx, float *scratch))
+
+/* There a head is taken apart where a kernel wants that: q, k, v, dy, y and gradients. */
+static inline int64_t ls__attention_qkv_scratch(const ls__attention_shape *a)
+{
+    return ls__attention_scratch(a) + 8 * a->t * a->d;
 }
 
 /* One list of the kernels: X(name, parameters with T the element type). */
@@ -52,10 +75,12 @@ LS__ATTENTION_LIST(LS__ATTENTION_F64, double)
 #undef LS__ATTENTION_F32
 #undef LS__ATTENTION_F64
 
-/* Fast f32, on the matrix kernels of matmul.h: whose failure they return. */
+/* Fast f32: in AVX-512 of its own, else on the matrix kernels of matmul.h, whose failure
+ * they return. The two add up in different orders. */
 typedef struct ls__attention_fns {
 #define LS__ATTENTION_FIELD(name, parameters) ls_status(*name) parameters;
     LS__ATTENTION_LIST(LS__ATTENTION_FIELD, float)
+    LS__ATTENTION_QKV_LIST(LS__ATTENTION_FIELD)
 #undef LS__ATTENTION_FIELD
 } ls__attention_fns;
 

@@ -1,6 +1,7 @@
 /*
  * Attention: the fast kernels against the reference, forward and backward, on
- * shapes around the block's edges; equal bits from run to run; huge scores.
+ * shapes around the blocks' edges; equal bits in other memory, at another place in a
+ * batch, and of heads side by side; huge scores.
  */
 #include <string.h>
 
@@ -59,19 +60,18 @@ static void compare(int64_t batch, int64_t t, int64_t s, int64_t d, int64_t dv, 
     const ls__attention_fns *table[3];
     int n_tables = TABLES(ls__attention_table, table);
     problem p = make(batch, t, s, d, dv, causal);
-    float *want = numbers(p.n_out), *got = numbers(p.n_out), *first = numbers(p.n_out);
+    float *want = numbers(p.n_out), *got = numbers(p.n_out), *again = numbers(p.n_out + 1);
     run(&p, NULL, want);
     for (int i = 0; i < n_tables; i++) {
         run(&p, table[i], got);
         if (s)
             near(got, want, p.n_out, 2e-5);
-        if (i == 0)
-            memcpy(first, got, (size_t)p.n_out * sizeof *got);
-        assert_memory_equal(got, first, (size_t)p.n_out * sizeof *got);
+        run(&p, table[i], again + 1); /* somewhere else */
+        assert_memory_equal(got, again + 1, (size_t)p.n_out * sizeof *got);
     }
     free(want);
     free(got);
-    free(first);
+    free(again);
     unmake(&p);
 }
 
@@ -88,6 +88,7 @@ static void fast_is_near_reference(void **state)
         compare(2, 150, 150, 3, 70, causal);
         compare(1, 5, 5, 0, 2, causal);
         compare(1, 5, 5, 2, 0, causal);
+        compare(2, LS__ATTENTION_CHUNK + 9, LS__ATTENTION_CHUNK + 9, 80, 79, causal);
     }
     compare(2, 70, 33, 16, 8, false);
     compare(2, 0, 7, 4, 4, false);
@@ -96,6 +97,65 @@ static void fast_is_near_reference(void **state)
         bool causal = below(2);
         compare(1 + below(3), t, causal ? t : 1 + below(140), 1 + below(40), 1 + below(40), causal);
     }
+}
+
+/* Copies head i of [batch, t, parts, heads, d] to or from rows that lie together. */
+static void move_head(const ls__attention_shape *a, int64_t heads, int parts, int part, int64_t i,
+                      float *beside, float *apart, bool take)
+{
+    for (int64_t row = 0; row < a->t; row++) {
+        float *at = beside + (((i / heads * a->t + row) * parts + part) * heads + i % heads) * a->d;
+        float *other = apart + (i * a->t + row) * a->d;
+        memcpy(take ? other : at, take ? at : other, (size_t)a->d * sizeof *at);
+    }
+}
+
+/* Heads side by side give the bits of the heads taken apart, wherever they are in a batch. */
+static void compare_qkv(int64_t batch, int64_t t, int64_t heads, int64_t d, bool causal)
+{
+    const ls__attention_fns *table[3];
+    int n_tables = TABLES(ls__attention_table, table);
+    problem p = make(batch * heads, t, t, d, d, causal);
+    ls__attention_shape shape = p.shape;
+    shape.batch = batch;
+    float *x = numbers(3 * p.n_q), *dy = numbers(p.n_y), *out = numbers(p.n_out);
+    float *y = numbers(p.n_y), *lse = numbers(p.n_lse), *dx = numbers(3 * p.n_q);
+    float *want = numbers(3 * p.n_q), *scratch = numbers(ls__attention_qkv_scratch(&shape));
+    for (int64_t i = 0; i < batch * heads; i++) {
+        move_head(&shape, heads, 3, 0, i, x, p.q, true);
+        move_head(&shape, heads, 3, 1, i, x, p.k, true);
+        move_head(&shape, heads, 3, 2, i, x, p.v, true);
+        move_head(&shape, heads, 1, 0, i, dy, p.dy, true);
+    }
+    for (int k = 0; k < n_tables; k++) {
+        run(&p, table[k], out);
+        assert_int_equal(table[k]->attention_qkv(&shape, heads, x, y, lse, scratch), LS_OK);
+        assert_int_equal(table[k]->attention_qkv_grad(&shape, heads, x, dy, y, lse, dx, scratch),
+                         LS_OK);
+        assert_memory_equal(lse, out + p.n_y, (size_t)p.n_lse * sizeof *lse);
+        for (int64_t i = 0; i < batch * heads; i++)
+            move_head(&shape, heads, 1, 0, i, want, out, false);
+        assert_memory_equal(y, want, (size_t)p.n_y * sizeof *y);
+        for (int64_t i = 0; i < batch * heads; i++)
+            for (int part = 0; part < 3; part++)
+                move_head(&shape, heads, 3, part, i, want, out + p.n_y + p.n_lse + part * p.n_q,
+                          false);
+        assert_memory_equal(dx, want, (size_t)(3 * p.n_q) * sizeof *dx);
+    }
+    float *all[] = { x, dy, out, y, lse, dx, want, scratch };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    unmake(&p);
+}
+
+static void heads_side_by_side(void **state)
+{
+    (void)state;
+    compare_qkv(2, 128, 8, 32, true);
+    compare_qkv(2, 0, 3, 4, true);
+    compare_qkv(0, 5, 3, 4, false);
+    for (int i = 0; i < 40; i++)
+        compare_qkv(1 + below(3), 1 + below(140), 1 + below(4), 1 + below(40), below(2));
 }
 
 /* No keys: nothing to see, zeros come out and no gradient goes in. */
@@ -134,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_is_near_reference),
+        cmocka_unit_test(heads_side_by_side),
         cmocka_unit_test(no_keys),
         cmocka_unit_test(huge_scores),
     };

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kernels/isa_select.h"
+#include "kernels/reduce.h"
 
 /* One list of the kernels: X(name, parameters with T the element type). */
 #define LS__NORM_LIST(X, T)                                                                        \
@@ -27,7 +28,16 @@
     X(layer, (const T *x, const T *scale, const T *offset, T epsilon, T *y, T *mean, T *rstd,      \
               int64_t rows, int64_t cols))                                                         \
     X(layer_grad, (const T *x, const T *dy, const T *mean, const T *rstd, const T *scale, T *dx,   \
-                   T *dscale, T *doffset, int64_t rows, int64_t cols))
+                   T *dscale, T *doffset, int64_t rows, int64_t cols, T *scratch))
+
+/* Elements of scratch memory that layer_grad wants: lanes and tree of two sums a column. */
+static inline int64_t ls__norm_layer_grad_scratch(int64_t rows, int64_t cols)
+{
+    int64_t depth = 2;
+    for (int64_t blocks = rows / LS__SUM_BLOCK; blocks; blocks /= 2)
+        depth++;
+    return 2 * cols * (LS__SUM_LANES + depth);
+}
 
 #define LS__NORM_F32(name, parameters) void ls__ref_norm_##name##_f32 parameters;
 #define LS__NORM_F64(name, parameters) void ls__ref_norm_##name##_f64 parameters;

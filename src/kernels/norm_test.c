@@ -29,7 +29,10 @@ static int64_t run_all(const ls__norm_fns *f, const float *x, const float *dy, c
     at += 2 * rows;
     f->layer(x, scale, offset, 1e-3f, at, row_mean, row_rstd, rows, cols);
     at += all;
-    f->layer_grad(x, dy, row_mean, row_rstd, scale, at, at + all, at + all + cols, rows, cols);
+    float *scratch = numbers(ls__norm_layer_grad_scratch(rows, cols));
+    f->layer_grad(x, dy, row_mean, row_rstd, scale, at, at + all, at + all + cols, rows, cols,
+                  scratch);
+    free(scratch);
     return at + all + 2 * cols - out;
 }
 
@@ -64,6 +67,7 @@ static void fast_is_near_reference(void **state)
     compare(64, 10);
     compare(9000, 3);
     compare(4097, 32);
+    compare(29000, 2); /* blocks in a tree */
     compare(20, 5000);
     compare(0, 6);
     compare(1, 7);
@@ -106,13 +110,15 @@ static void no_rows(void **state)
     for (int i = 0; i <= n_tables; i++) {
         const ls__norm_fns *f = i < n_tables ? table[i] : &reference;
         float mean[2] = { 5, 5 }, variance[2] = { 5, 5 }, ones[2] = { 1, 1 };
+        float *scratch = numbers(ls__norm_layer_grad_scratch(0, 2));
         f->batch_stats(NULL, mean, variance, 0, 2);
         assert_true(mean[0] == 0 && mean[1] == 0 && variance[0] == 0 && variance[1] == 0);
         f->batch_grad(NULL, NULL, mean, ones, ones, NULL, mean, variance, 0, 2);
         assert_true(mean[1] == 0 && variance[1] == 0);
         mean[1] = variance[1] = 7;
-        f->layer_grad(NULL, NULL, NULL, NULL, ones, NULL, mean, variance, 0, 2);
+        f->layer_grad(NULL, NULL, NULL, NULL, ones, NULL, mean, variance, 0, 2, scratch);
         assert_true(mean[1] == 0 && variance[1] == 0);
+        free(scratch);
     }
 }
 

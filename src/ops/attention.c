@@ -19,9 +19,7 @@ static const ls_attr attention_attr_list[] = { LS_ATTR_INT(attention_attrs, caus
 
 static double scale_of(const attention_attrs *a, int64_t width)
 {
-    if (a->scale != 0)
-        return a->scale;
-    return width ? 1 / sqrt((double)width) : 1;
+    return ls__attention_scale(a->scale, width);
 }
 
 static ls_dtype saved_dtype(ls_dtype dtype)

@@ -24,6 +24,12 @@ static ls_status layer_norm_grad_shape(ls_call *c)
     return st;
 }
 
+static size_t layer_norm_grad_scratch(ls_call *c)
+{
+    const ls__spec *x = c->in[0];
+    return (size_t)ls__norm_layer_grad_scratch(ls__row_count(x), ls__row_size(x)) * sizeof(float);
+}
+
 static ls_status layer_norm_grad_kernel(ls_call *c)
 {
     const void *const *in = c->in_data;
@@ -31,10 +37,11 @@ static ls_status layer_norm_grad_kernel(ls_call *c)
     int64_t rows = ls__row_count(c->in[0]), cols = ls__row_size(c->in[0]);
     if (c->in[0]->dtype == LS_F64)
         ls__ref_norm_layer_grad_f64(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows,
-                                    cols);
+                                    cols, NULL);
     else
         LS__PICK(ls__norm_table)
-            ->layer_grad(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows, cols);
+            ->layer_grad(in[0], in[3], in[4], in[5], in[1], out[0], out[1], out[2], rows, cols,
+                         c->scratch);
     return LS_OK;
 }
 
@@ -61,6 +68,7 @@ static const ls_op layer_norm_grad = {
     .attr_size = sizeof(ls__norm_attrs),
     .attrs = ls__norm_attr_list,
     .shape = layer_norm_grad_shape,
+    .scratch = layer_norm_grad_scratch,
     .kernel = layer_norm_grad_kernel,
     .gradient = layer_norm_grad_gradient,
 };

@@ -24,6 +24,7 @@
     X(fused_matmul)                                                                                \
     X(packed_matmul)                                                                               \
     X(attention)                                                                                   \
+    X(fused_attention)                                                                             \
     X(conv)                                                                                        \
     X(fused_conv_pool)                                                                             \
     X(fused_conv)                                                                                  \

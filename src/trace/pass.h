@@ -42,6 +42,7 @@ ls_status ls__pass_writes_last(ls__graph *g);    /* writes after all that can fa
 ls_status ls__pass_fuse_pool(ls__graph *g);      /* relu's backward moves before the pool's */
 ls_status ls__pass_fuse_loss(ls__graph *g);      /* softmax loss and its gradient in one */
 ls_status ls__pass_fuse_attention(ls__graph *g); /* softmax(q k^T) v, forward and backward */
+ls_status ls__pass_fuse_heads(ls__graph *g);     /* attention of heads that lie side by side */
 ls_status ls__pass_fuse_conv(ls__graph *g);      /* conv + bias + relu */
 ls_status ls__pass_fuse_conv_pool(ls__graph *g); /* that, and the pool behind it, both ways */
 ls_status ls__pass_fuse_matmul(ls__graph *g);    /* matmul + bias + activation */

@@ -14,6 +14,7 @@ const ls__pass ls__passes[] = {
     { "fuse-pool", false, ls__pass_fuse_pool, "relu's backward before the pool's" },
     { "fuse-loss", true, ls__pass_fuse_loss, "softmax loss and its gradient in one" },
     { "fuse-attention", false, ls__pass_fuse_attention, "attention written by hand" },
+    { "fuse-heads", true, ls__pass_fuse_heads, "attention without moving heads" },
     { "fuse-conv", false, ls__pass_fuse_conv, "convolution, bias, relu" },
     { "fuse-conv-pool", false, ls__pass_fuse_conv_pool, "convolution, bias, pool, relu" },
     { "fuse-matmul", true, ls__pass_fuse_matmul, "product, bias, activation" },

@@ -66,22 +66,27 @@ static double attention_flops(const ls__graph *g, const ls__node *node)
 {
     const ls__spec *q = &g->wires[node->inputs[0]].spec;
     const double products = strstr(node->op->name, "grad") ? 5 : 2;
-    return q->rank < 2 ? 0 : products * count(g, node->inputs[0]) * (double)q->dims[q->rank - 2];
+    const double queries = count(g, node->inputs[0]) / (strstr(node->op->name, "qkv") ? 3 : 1);
+    return q->rank < 2 ? 0 : products * queries * (double)q->dims[q->rank - 2];
 }
 
 ls__work ls__node_work(const ls__graph *g, const ls__node *node)
 {
     const char *name = node->op->name;
     ls__work work = { .bytes = bytes_of(g, node) };
-    if (node->n_inputs < 2)
+    if (node->n_inputs < 1)
         return work;
     if (strstr(name, "_products"))
         work.flops = products_flops(g, node);
+    else if (node->n_outputs < 1)
+        return work;
+    else if (strncmp(name, "attention", 9) == 0)
+        work.flops = attention_flops(g, node);
+    else if (node->n_inputs < 2)
+        return work;
     else if (strncmp(name, "matmul", 6) == 0)
         work.flops = matmul_flops(g, node);
     else if (strncmp(name, "conv2d", 6) == 0)
         work.flops = conv_flops(g, node);
-    else if (strncmp(name, "attention", 9) == 0)
-        work.flops = attention_flops(g, node);
     return work;
 }

@@ -187,9 +187,37 @@ static void product(rg_world *w)
     rg_push(w, a);
 }
 
+/* Queries, keys and values of two heads out of one product, taken apart. */
+static ls_tensor *one_part(ls_value *parts, int i)
+{
+    ls_tensor *part = ls_item(parts, i);
+    return ls_transpose(ls_reshape(part, LS_DIMS(ls_dim(part, 0), ls_dim(part, 1), 2, 1)),
+                        LS_DIMS(0, 2, 1, 3));
+}
+
+static void heads(rg_world *w)
+{
+    ls_tensor *x = ls_reshape(ls_item(w->arguments, RG_IMAGE), LS_DIMS(4, 6, 6));
+    x = ls_matmul(ls_matmul(x, rg_variable(w, RG_W65)), rg_variable(w, RG_W53));
+    x = ls_dense(x, rg_variable(w, RG_W36), rg_variable(w, RG_B6));
+    ls_value *parts = ls_split(x, 3, -1);
+    if (!parts)
+        return;
+    ls_tensor *y = ls_attention(one_part(parts, 0), one_part(parts, 1), one_part(parts, 2),
+                                rg_number(w, 2), 0);
+    y = ls_transpose(y, LS_DIMS(0, 2, 1, 3));
+    rg_push(w, ls_reshape(y, LS_DIMS(ls_dim(x, 0), ls_dim(x, 1), 2)));
+    if (rg_number(w, 4) == 0)
+        rg_push(w, ls_item(parts, 1)); /* somebody else looks at it */
+}
+
 /* Attention written by hand, and as one operator. */
 static void attention(rg_world *w)
 {
+    if (rg_number(w, 4) == 0) {
+        heads(w);
+        return;
+    }
     ls_tensor *x = rg_with_last(w, 3, 6);
     if (rg_number(w, 2))
         x = ls_reshape(ls_item(w->arguments, RG_IMAGE), LS_DIMS(4, 6, 6));

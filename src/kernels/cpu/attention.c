@@ -1,6 +1,6 @@
 /*
- * Fast f32 attention, built once per instruction set: per head, a block of
- * query rows at a time. A block's scores are a matrix product, then become
+ * Fast f32 attention for processors without AVX-512 (those have attention_blocks.c):
+ * per head, a block of query rows at a time. A block's scores are a matrix product, then become
  * probabilities row by row, then are multiplied with the values.
  *
  *            keys seen by the block          scratch
@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "kernels/attention.h"
+
+#if !defined(__AVX512F__)
 #include "kernels/cpu/softmax_row.h"
 #include "kernels/isa.h"
 #include "kernels/matmul.h"
@@ -205,4 +207,81 @@ static ls_status attention_grad(const ls__attention_shape *a, const float *q, co
     return LS_OK;
 }
 
-const ls__attention_fns LS__ISA(ls__attention_table) = { attention, attention_grad };
+/* ---- heads side by side --------------------------------------------------------------- */
+
+/* `rows` runs of `n` numbers, that far apart on each side. */
+static void copy_rows(const float *from, int64_t from_step, float *to, int64_t to_step,
+                      int64_t rows, int64_t n)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(to + i * to_step, from + i * from_step, (size_t)n * sizeof *to);
+}
+
+/* A head taken apart: pieces of scratch memory behind the rest, each [t, d]. */
+typedef struct apart {
+    ls__attention_shape one;
+    int64_t x_step, y_step, part;      /* between rows; from q to k and from k to v */
+    float *q, *k, *v, *dy, *y, *dx[3]; /* y serves both ways */
+} apart;
+
+static apart apart_of(const ls__attention_shape *a, int64_t heads, float *scratch)
+{
+    int64_t n = a->t * a->d;
+    apart p = { .one = *a, .x_step = 3 * heads * a->d, .y_step = heads * a->d };
+    p.one.batch = 1;
+    p.part = p.y_step;
+    p.q = scratch + ls__attention_scratch(a);
+    p.k = p.q + n;
+    p.v = p.k + n;
+    p.dy = p.v + n;
+    p.y = p.dy + n;
+    for (int i = 0; i < 3; i++)
+        p.dx[i] = p.y + (i + 1) * n;
+    return p;
+}
+
+static void take_x(const apart *p, const float *x)
+{
+    float *const to[3] = { p->q, p->k, p->v };
+    for (int i = 0; i < 3; i++)
+        copy_rows(x + i * p->part, p->x_step, to[i], p->one.d, p->one.t, p->one.d);
+}
+
+static ls_status attention_qkv(const ls__attention_shape *a, int64_t heads, const float *x,
+                               float *y, float *lse, float *scratch)
+{
+    apart p = apart_of(a, heads, scratch);
+    ls_status st = LS_OK;
+    for (int64_t i = 0; i < a->batch * heads && !st; i++) {
+        int64_t row = i / heads * a->t, column = i % heads * a->d;
+        take_x(&p, x + row * p.x_step + column);
+        st = attention(&p.one, p.q, p.k, p.v, p.y, lse + i * a->t, scratch);
+        copy_rows(p.y, a->d, y + row * p.y_step + column, p.y_step, a->t, a->d);
+    }
+    return st;
+}
+
+static ls_status attention_qkv_grad(const ls__attention_shape *a, int64_t heads, const float *x,
+                                    const float *dy, const float *y, const float *lse, float *dx,
+                                    float *scratch)
+{
+    apart p = apart_of(a, heads, scratch);
+    ls_status st = LS_OK;
+    for (int64_t i = 0; i < a->batch * heads && !st; i++) {
+        int64_t row = i / heads * a->t, column = i % heads * a->d;
+        int64_t at_x = row * p.x_step + column, at_y = row * p.y_step + column;
+        take_x(&p, x + at_x);
+        copy_rows(dy + at_y, p.y_step, p.dy, a->d, a->t, a->d);
+        copy_rows(y + at_y, p.y_step, p.y, a->d, a->t, a->d);
+        st = attention_grad(&p.one, p.q, p.k, p.v, p.dy, p.y, lse + i * a->t, p.dx[0], p.dx[1],
+                            p.dx[2], scratch);
+        for (int j = 0; j < 3; j++)
+            copy_rows(p.dx[j], a->d, dx + at_x + j * p.part, p.x_step, a->t, a->d);
+    }
+    return st;
+}
+
+const ls__attention_fns LS__ISA(ls__attention_table) = { attention, attention_grad, attention_qkv,
+                                                         attention_qkv_grad };
+
+#endif

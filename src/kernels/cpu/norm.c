@@ -15,13 +15,12 @@
 #define STRIP 64
 
 /* What is summed down the columns of x, with dy beside it:
- *   SQUARES      (x - mean[col])^2
- *   BATCH_DOTS   dy and dy (x - mean[col])
- *   LAYER_DOTS   dy and dy (x - mean[row]) rstd[row] */
-enum what { SQUARES, BATCH_DOTS, LAYER_DOTS };
+ *   SQUARES   (x - mean[col])^2
+ *   DOTS      dy and dy (x - mean[col]) */
+enum what { SQUARES, DOTS };
 
 typedef struct columns {
-    const float *x, *dy, *mean, *rstd;
+    const float *x, *dy, *mean;
     int64_t rows, cols;
 } columns;
 
@@ -32,17 +31,26 @@ static inline __attribute__((always_inline)) void add_row(enum what what, const 
 {
     const float *x = m->x + r * m->cols + at;
     const float *dy = what == SQUARES ? NULL : m->dy + r * m->cols + at;
-    const float *mean = m->mean + (what == LAYER_DOTS ? r : at);
-    float rstd = what == LAYER_DOTS ? m->rstd[r] : 0;
+    const float *mean = m->mean + at;
     for (int64_t i = 0; i < w; i++) {
-        float d = x[i] - (what == LAYER_DOTS ? *mean : mean[i]);
+        float d = x[i] - mean[i];
         if (what == SQUARES) {
             dot[i] += d * d;
         } else {
             sum[i] += dy[i];
-            dot[i] += dy[i] * (what == LAYER_DOTS ? d * rstd : d);
+            dot[i] += dy[i] * d;
         }
     }
+}
+
+/* Leaves the sums over the lanes in lane 0. */
+static void fold_lanes(float *sum, float *dot, int64_t w)
+{
+    for (int64_t gap = LS__SUM_LANES / 2; gap; gap /= 2)
+        for (int64_t i = 0; i < gap * w; i++) {
+            sum[i] += sum[i + gap * w];
+            dot[i] += dot[i + gap * w];
+        }
 }
 
 /* Rows [from, to) of a strip; leaves the sums in lane 0. */
@@ -54,11 +62,7 @@ static inline __attribute__((always_inline)) void add_block(enum what what, cons
     memset(dot, 0, (size_t)(LS__SUM_LANES * w) * sizeof *dot);
     for (int64_t r = from; r < to; r++)
         add_row(what, m, r, at, w, sum + r % LS__SUM_LANES * w, dot + r % LS__SUM_LANES * w);
-    for (int64_t gap = LS__SUM_LANES / 2; gap; gap /= 2)
-        for (int64_t i = 0; i < gap * w; i++) {
-            sum[i] += sum[i + gap * w];
-            dot[i] += dot[i + gap * w];
-        }
+    fold_lanes(sum, dot, w);
 }
 
 static inline __attribute__((always_inline)) void add_columns(enum what what, const columns *m,
@@ -122,7 +126,7 @@ static void batch_grad(const float *x, const float *dy, const float *mean, const
                        int64_t cols)
 {
     columns m = { .x = x, .dy = dy, .mean = mean, .rows = rows, .cols = cols };
-    add_columns(BATCH_DOTS, &m, doffset, dscale);
+    add_columns(DOTS, &m, doffset, dscale);
     for (int64_t c = 0; c < cols; c++)
         dscale[c] *= rstd[c];
     float factor[STRIP], sum[STRIP], dot[STRIP], count = rows ? (float)rows : 1.0f;
@@ -200,22 +204,65 @@ static void dots_row(const float *x, const float *dy, const float *scale, float 
     *dot = ls__lanes_fold(&b);
 }
 
+/* dx of a row, and its part of the sums down the columns: dy and dy (x - mean) rstd. */
+static void grad_row(const float *x, const float *dy, const float *scale, float mean, float rstd,
+                     int64_t n, float *restrict dx, float *restrict sums, float *restrict dots)
+{
+    float count = n ? (float)n : 1.0f, sum, dot;
+    dots_row(x, dy, scale, mean, n, &sum, &dot);
+    sum /= count;
+    dot = dot * rstd / count * rstd;
+    for (int64_t c = 0; c < n; c++) {
+        float d = x[c] - mean;
+        dx[c] = rstd * ((dy[c] * scale[c] - sum) - d * dot);
+        sums[c] += dy[c];
+        dots[c] += dy[c] * (d * rstd);
+    }
+}
+
+/* Asks for a row that comes soon: three streams at once are more than the processor's own
+ * prefetchers follow over page borders. Measured in training gpt: 13.2 -> 15.2 GB/s. */
+enum { AHEAD = 4 };
+static void fetch(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += 64 / (int64_t)sizeof *x)
+        __builtin_prefetch(x + i, 0, 2);
+}
+
+/* One pass over the rows: the lanes of all columns are in scratch memory, the tree behind. */
 static void layer_grad(const float *x, const float *dy, const float *mean, const float *rstd,
                        const float *scale, float *dx, float *dscale, float *doffset, int64_t rows,
-                       int64_t cols)
+                       int64_t cols, float *scratch)
 {
-    float count = cols ? (float)cols : 1.0f;
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x_row = x + r * cols, *dy_row = dy + r * cols;
-        float *restrict to = dx + r * cols, m = mean[r], s = rstd[r], sum, dot;
-        dots_row(x_row, dy_row, scale, m, cols, &sum, &dot);
-        sum /= count;
-        dot = dot * s / count * s;
-        for (int64_t c = 0; c < cols; c++)
-            to[c] = s * ((dy_row[c] * scale[c] - sum) - (x_row[c] - m) * dot);
+    float *sums = scratch, *dots = sums + LS__SUM_LANES * cols,
+          *nodes = dots + LS__SUM_LANES * cols;
+    size_t bytes = (size_t)cols * sizeof(float);
+    ls__tree tree = { nodes, 2 * cols, 0 };
+    if (cols == 0)
+        return;
+    memset(nodes, 0, 2 * bytes); /* the answer when there are no rows */
+    for (int64_t from = 0; from < rows; from += LS__SUM_BLOCK) {
+        int64_t end = rows - from < LS__SUM_BLOCK ? rows : from + LS__SUM_BLOCK;
+        memset(sums, 0, 2 * LS__SUM_LANES * bytes);
+        for (int64_t r = from; r < end; r++) {
+            int64_t at = r * cols, lane = r % LS__SUM_LANES * cols;
+            if (r + AHEAD < end) {
+                fetch(x + at + AHEAD * cols, cols);
+                fetch(dy + at + AHEAD * cols, cols);
+                fetch(dx + at + AHEAD * cols, cols);
+            }
+            grad_row(x + at, dy + at, scale, mean[r], rstd[r], cols, dx + at, sums + lane,
+                     dots + lane);
+        }
+        fold_lanes(sums, dots, cols);
+        float *to = ls__tree_next(&tree);
+        memcpy(to, sums, bytes);
+        memcpy(to + cols, dots, bytes);
+        ls__tree_push(&tree, from / LS__SUM_BLOCK);
     }
-    columns m = { .x = x, .dy = dy, .mean = mean, .rstd = rstd, .rows = rows, .cols = cols };
-    add_columns(LAYER_DOTS, &m, doffset, dscale);
+    ls__tree_end(&tree);
+    memcpy(doffset, nodes, bytes);
+    memcpy(dscale, nodes + cols, bytes);
 }
 
 const ls__norm_fns LS__ISA(ls__norm_table) = { batch_stats, batch_apply, batch_grad, layer,

@@ -46,15 +46,11 @@ static inline float ls__float(uint32_t u)
 
 /* ---- exponential ------------------------------------------------------------ */
 
-/* f * exp(x), with f multiplied in before the scaling by a power of two, so that
- * a result among the denormals is rounded once. The power is applied in two
- * halves: 2^128 and 2^-217 are no floats. */
-static inline float ls__exp_times(float x, float f)
+/* exp(x) = p 2^n: gives p, about 1, and n; |x| below 2^21. */
+static inline float ls__exp_split(float x, int32_t *n)
 {
-    x = x > 89.0f ? 89.0f : x; /* exp(89) is infinite, 1e6 exp(-150) zero; NaN stays */
-    x = x < -150.0f ? -150.0f : x;
     float t = __builtin_fmaf(x, 1.44269502f, LS__ROUND);
-    int32_t n = (int32_t)(ls__bits(t) - ls__bits(LS__ROUND));
+    *n = (int32_t)(ls__bits(t) - ls__bits(LS__ROUND));
     float k = t - LS__ROUND;
     float r = __builtin_fmaf(k, -LS__LN2_HI, x);
     r = __builtin_fmaf(k, -LS__LN2_LO, r);
@@ -63,11 +59,32 @@ static inline float ls__exp_times(float x, float f)
     p = __builtin_fmaf(p, r, 0.0416680872f);
     p = __builtin_fmaf(p, r, 0.166665152f);
     p = __builtin_fmaf(p, r, 0.49999994f);
-    p = __builtin_fmaf(p * r, r, r) + 1.0f;
+    return __builtin_fmaf(p * r, r, r) + 1.0f;
+}
+
+/* f * exp(x), with f multiplied in before the scaling by a power of two, so that
+ * a result among the denormals is rounded once. The power is applied in two
+ * halves: 2^128 and 2^-217 are no floats. */
+static inline float ls__exp_times(float x, float f)
+{
+    x = x > 89.0f ? 89.0f : x; /* exp(89) is infinite, 1e6 exp(-150) zero; NaN stays */
+    x = x < -150.0f ? -150.0f : x;
+    int32_t n;
+    float p = ls__exp_split(x, &n);
     int32_t half = n >> 1;
     float s1 = ls__float((uint32_t)(half + 127) << 23);
     float s2 = ls__float((uint32_t)(n - half + 127) << 23);
     return f * p * s1 * s2;
+}
+
+/* 2^64 exp(x) for -120 <= x <= 0, for less work than that: the caller multiplies by what
+ * it wants to, and by LS__DOWN at the end. */
+#define LS__DOWN 0x1p-64f
+static inline float ls__exp_up(float x)
+{
+    int32_t n;
+    float p = ls__exp_split(x, &n);
+    return p * ls__float((uint32_t)(n + 64 + 127) << 23);
 }
 
 static inline float ls__expf(float x)
@@ -238,42 +255,41 @@ static inline float ls__gelu_slopef(float x)
     return a < 1.0f ? near : far;
 }
 
-/* The tanh form is x sigmoid(v) with v = 2 sqrt(2/pi) (x + 0.044715 x^3). For
- * a >= 0 gives v and what its rounding lost, for the reason given above. */
+/* The tanh form is x sigmoid(v) with v = 2 sqrt(2/pi) (x + 0.044715 x^3) = x p. For
+ * 0 <= a <= LS__GELU_MOST gives v and what its rounding lost, for the reason given above.
+ * The first constant has 21 bits, so that p minus it has no rounding. */
+#define LS__GELU_MOST 10.9f /* a exp(-v) is zero from here on */
 static inline float ls__gelu_inner(float a, float *lost)
 {
     float s = a * a, s_lo = __builtin_fmaf(a, a, -s);
-    float m = 0.0713548139f * s;
-    float m_lo = __builtin_fmaf(0.0713548139f, s, -m);
-    m_lo = __builtin_fmaf(0.0713548139f, s_lo, __builtin_fmaf(2.39883247e-09f, s, m_lo));
-    float p = 1.59576917f + m;
-    float b = p - 1.59576917f;
-    float p_lo = (1.59576917f - (p - b)) + (m - b) + (m_lo - 4.53406805e-08f);
+    float p = __builtin_fmaf(0.0713548139f, s, 1.59576893f);
+    float p_lo = __builtin_fmaf(0.0713548139f, s, -(p - 1.59576893f));
+    p_lo = __builtin_fmaf(0.0713548139f, s_lo, p_lo) +
+           __builtin_fmaf(2.39883247e-09f, s, 1.93077895e-07f);
     float v = a * p;
-    *lost = __builtin_fmaf(a, p, -v) + a * p_lo;
+    *lost = __builtin_fmaf(a, p_lo, __builtin_fmaf(a, p, -v));
     return v;
 }
 
 static inline float ls__gelu_tanhf(float x)
 {
     float a = __builtin_fabsf(x), lost;
-    a = a > 15.0f ? 15.0f : a;
-    float v = ls__gelu_inner(a, &lost);
-    float tail = ls__exp_times(-v, __builtin_fmaf(a, -lost, a)); /* a exp(-v) */
-    float e = ls__expf(-v);
-    return (x < 0.0f ? -tail : x) / (1.0f + e);
+    a = a > LS__GELU_MOST ? LS__GELU_MOST : a;
+    float e = ls__exp_up(-ls__gelu_inner(a, &lost));
+    float tail = e * __builtin_fmaf(a, -lost, a) * LS__DOWN; /* a exp(-v) */
+    return (x < 0.0f ? -tail : x) / __builtin_fmaf(e, LS__DOWN, 1.0f);
 }
 
 /* sigmoid(v) + x v' sigmoid(v) (1 - sigmoid(v)). */
 static inline float ls__gelu_tanh_slopef(float x)
 {
     float a = __builtin_fabsf(x), lost;
-    a = a > 15.0f ? 15.0f : a;
-    float e = ls__expf(-ls__gelu_inner(a, &lost));
-    e = __builtin_fmaf(e, -lost, e);
+    a = a > LS__GELU_MOST ? LS__GELU_MOST : a;
+    float e = ls__exp_up(-ls__gelu_inner(a, &lost));
+    e = __builtin_fmaf(e, -lost, e) * LS__DOWN;
     float d = 1.0f / (1.0f + e);
     float w = a * __builtin_fmaf(0.214064444f * a, a, 1.59576917f) * d;
-    return x < 0.0f ? d * e * (1.0f - w) : d * __builtin_fmaf(w, e, 1.0f);
+    return (x < 0.0f ? e * (1.0f - w) : __builtin_fmaf(w, e, 1.0f)) * d;
 }
 
 /* ---- sine and cosine --------------------------------------------------------------------- */

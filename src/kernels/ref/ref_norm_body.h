@@ -70,8 +70,9 @@ void NAME(ls__ref_norm_layer)(const T *x, const T *scale, const T *offset, T eps
 
 void NAME(ls__ref_norm_layer_grad)(const T *x, const T *dy, const T *mean, const T *rstd,
                                    const T *scale, T *dx, T *dscale, T *doffset, int64_t rows,
-                                   int64_t cols)
+                                   int64_t cols, T *scratch)
 {
+    (void)scratch;
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0, dot = 0;
         for (int64_t c = 0; c < cols; c++) {
