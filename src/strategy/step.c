@@ -152,8 +152,7 @@ static ls_value *run(ls_strategy *s, ls__run *outer, ls_function *f, ls_value *a
         step = trace(s, outer, f, &key, arguments);
     if (!step)
         return NULL;
-    const ls__piece *first = &step->programs[0];
-    f->last_recorded = first->as_traced ? first->as_traced : first->recorded;
+    f->last_recorded = ls__piece_traced(&step->programs[0]);
     f->last_plan = step->programs[0].plan;
     step->timed = f->timed;
     if (outer && step->draws)

@@ -42,6 +42,12 @@ typedef struct ls__piece {
     ls__draw first;      /* of a meeting: its draws come after those of the ones before */
 } ls__piece;
 
+/* As it was traced, for people. */
+static inline const ls__graph *ls__piece_traced(const ls__piece *p)
+{
+    return p->as_traced ? p->as_traced : p->recorded;
+}
+
 /* What the replicas of one device share. */
 typedef struct ls__device_memory {
     ls__storage *arena;

@@ -81,7 +81,7 @@ static ls_status make_part(picture *p, part *to, const ls__graph *g, const ls__p
 static ls_status make_parts(picture *p, const ls_function *f)
 {
     const ls__traced_step *step = f->steps;
-    if (!step || step->programs[0].recorded != f->last_recorded)
+    if (!step || ls__piece_traced(&step->programs[0]) != f->last_recorded)
         step = NULL; /* what was called last is no run on many replicas */
     int meetings = step ? step->n_meetings : 0;
     p->n_replicas = step ? step->replicas : 1;
@@ -91,7 +91,8 @@ static ls_status make_parts(picture *p, const ls_function *f)
     p->n_parts = meetings + 1;
     ls_status st = make_part(p, &p->parts[0], f->last_recorded, step ? step->programs : NULL, -1);
     for (int k = 0; k < meetings && !st; k++)
-        st = make_part(p, &p->parts[k + 1], step->meetings[k].recorded, &step->meetings[k], k);
+        st = make_part(p, &p->parts[k + 1], ls__piece_traced(&step->meetings[k]),
+                       &step->meetings[k], k);
     return st;
 }
 
