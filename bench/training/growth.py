@@ -24,8 +24,7 @@ import table
 
 CNN = network.NETWORKS["cnn"]
 QUICK_STEPS = 25
-# Timed at each point of a sweep. With a window to warm up it is less than an epoch: where data is repeated,
-# resident memory rises (cnn, batch 512: 244 MiB before, 341 after), which is not what a sweep is about.
+# Timed at each point of a sweep: less than an epoch, with a window to warm up.
 SAMPLES = 40000
 MOST_STEPS = {10**7: 40, 10**8: 5}  # a step takes long enough
 
