@@ -1,7 +1,7 @@
 /* See inflate.h. */
 #include "os/inflate.h"
 
-#include <limits.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -13,18 +13,32 @@ static unsigned at_most(size_t bytes)
 
 #if defined(LS_HAVE_ISAL)
 #include <isa-l/igzip_lib.h>
+#include <string.h>
+
+/* How much of a damaged stream comes out before the damage is noticed depends on the room that isa-l is
+ * given. So that it is always the same, it has a buffer of its own, and all of that. */
+enum { ROOM = 256 << 10 };
+
+typedef struct unpacked {
+    struct inflate_state s;
+    int code;         /* of the last call */
+    bool finished;    /* the stream has ended */
+    size_t at, count; /* of what is in `out`: given, there */
+    unsigned char out[ROOM];
+} unpacked;
 
 static void begin(const ls__inflate *z)
 {
-    struct inflate_state *s = z->state;
-    isal_inflate_init(s);
-    s->crc_flag = z->gzip ? ISAL_GZIP : ISAL_ZLIB;
+    unpacked *u = z->state;
+    memset(u, 0, offsetof(unpacked, out));
+    isal_inflate_init(&u->s);
+    u->s.crc_flag = z->gzip ? ISAL_GZIP : ISAL_ZLIB;
 }
 
 static void *new_state(const ls__inflate *z)
 {
     (void)z;
-    return malloc(sizeof(struct inflate_state));
+    return malloc(sizeof(unpacked));
 }
 
 static void free_state(void *state)
@@ -52,22 +66,40 @@ static const char *text_of(int code)
     }
 }
 
-/* One call; how it went, and what is left. */
+static bool has_failed(const unpacked *u)
+{
+    return u->code < 0 || u->code == ISAL_NEED_DICT;
+}
+
+static void fill(unpacked *u, const unsigned char *in, unsigned *in_left)
+{
+    u->s.next_in = (uint8_t *)in;
+    u->s.avail_in = *in_left;
+    u->s.next_out = u->out;
+    u->s.avail_out = ROOM;
+    u->code = isal_inflate(&u->s);
+    u->finished = u->s.block_state == ISAL_BLOCK_FINISH;
+    *in_left = u->s.avail_in;
+    u->at = 0;
+    u->count = ROOM - u->s.avail_out;
+}
+
 static ls__inflate_result step(ls__inflate *z, unsigned *in_left, unsigned *out_left)
 {
-    struct inflate_state *s = z->state;
-    s->next_in = (uint8_t *)z->in;
-    s->avail_in = *in_left;
-    s->next_out = z->out;
-    s->avail_out = *out_left;
-    const int code = isal_inflate(s);
-    *in_left = s->avail_in;
-    *out_left = s->avail_out;
-    if (code < 0 || code == ISAL_NEED_DICT) {
-        z->why = text_of(code);
+    unpacked *u = z->state;
+    if (u->at == u->count && !u->finished && !has_failed(u))
+        fill(u, z->in, in_left);
+    const size_t there = u->count - u->at, n = there < *out_left ? there : *out_left;
+    memcpy(z->out, u->out + u->at, n);
+    u->at += n;
+    *out_left -= (unsigned)n;
+    if (u->at < u->count)
+        return LS__INFLATE_MORE;
+    if (has_failed(u)) {
+        z->why = text_of(u->code);
         return LS__INFLATE_BAD;
     }
-    return s->block_state == ISAL_BLOCK_FINISH ? LS__INFLATE_END : LS__INFLATE_MORE;
+    return u->finished ? LS__INFLATE_END : LS__INFLATE_MORE;
 }
 
 #elif defined(LS_HAVE_ZLIB)
