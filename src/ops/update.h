@@ -77,6 +77,8 @@ bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy);
 /* ---- for the files of these rows ------------------------------------------------------ */
 
 extern const ls_attr ls__sgd_attr_list[], ls__momentum_attr_list[], ls__adam_attr_list[];
+extern const ls_attr ls__sgd_reduced_attrs[], ls__momentum_reduced_attrs[],
+    ls__adam_reduced_attrs[]; /* of ls__reduced_attrs */
 extern const ls_op ls__update_lazy_rows[LS__UPDATES], ls__update_many_rows[LS__UPDATES],
     ls__update_reduced_rows[LS__UPDATES], ls__update_products_rows[LS__UPDATES];
 

@@ -23,23 +23,6 @@ enum {
     TILE = LS__GEMM_TALL * COLUMNS, /* floats of a replica's */
 };
 
-#define GROUPS                                                                                     \
-    LS_ATTR_INT(ls__reduced_attrs, groups.replicas), LS_ATTR_INT(ls__reduced_attrs, groups.first)
-#define COMMON                                                                                     \
-    LS_ATTR_FLOAT(ls__reduced_attrs, update.weight_decay),                                         \
-        LS_ATTR_FLOAT(ls__reduced_attrs, update.clip_value)
-
-static const ls_attr sgd_attrs[] = { GROUPS, COMMON, LS_ATTR_END };
-static const ls_attr momentum_attrs[] = { GROUPS, LS_ATTR_FLOAT(ls__reduced_attrs, update.momentum),
-                                          LS_ATTR_INT(ls__reduced_attrs, update.nesterov), COMMON,
-                                          LS_ATTR_END };
-static const ls_attr adam_attrs[] = { GROUPS,
-                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.beta1),
-                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.beta2),
-                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.epsilon),
-                                      COMMON,
-                                      LS_ATTR_END };
-
 static int64_t up(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
@@ -245,9 +228,9 @@ static ls_status kernel(ls_call *c)
         .kernel = kernel                                                                           \
     }
 
-const ls_op ls__update_products_rows[LS__UPDATES] = { ROW("sgd", sgd_attrs),
-                                                      ROW("momentum", momentum_attrs),
-                                                      ROW("adam", adam_attrs) };
+const ls_op ls__update_products_rows[LS__UPDATES] = { ROW("sgd", ls__sgd_reduced_attrs),
+                                                      ROW("momentum", ls__momentum_reduced_attrs),
+                                                      ROW("adam", ls__adam_reduced_attrs) };
 
 const ls_op *const ls__rows_update_products[] = { &ls__update_products_rows[0],
                                                   &ls__update_products_rows[1],

@@ -14,16 +14,17 @@
     LS_ATTR_FLOAT(ls__reduced_attrs, update.weight_decay),                                         \
         LS_ATTR_FLOAT(ls__reduced_attrs, update.clip_value)
 
-static const ls_attr sgd_attrs[] = { GROUPS, COMMON, LS_ATTR_END };
-static const ls_attr momentum_attrs[] = { GROUPS, LS_ATTR_FLOAT(ls__reduced_attrs, update.momentum),
-                                          LS_ATTR_INT(ls__reduced_attrs, update.nesterov), COMMON,
-                                          LS_ATTR_END };
-static const ls_attr adam_attrs[] = { GROUPS,
-                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.beta1),
-                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.beta2),
-                                      LS_ATTR_FLOAT(ls__reduced_attrs, update.epsilon),
-                                      COMMON,
-                                      LS_ATTR_END };
+const ls_attr ls__sgd_reduced_attrs[] = { GROUPS, COMMON, LS_ATTR_END };
+const ls_attr ls__momentum_reduced_attrs[] = { GROUPS,
+                                               LS_ATTR_FLOAT(ls__reduced_attrs, update.momentum),
+                                               LS_ATTR_INT(ls__reduced_attrs, update.nesterov),
+                                               COMMON, LS_ATTR_END };
+const ls_attr ls__adam_reduced_attrs[] = { GROUPS,
+                                           LS_ATTR_FLOAT(ls__reduced_attrs, update.beta1),
+                                           LS_ATTR_FLOAT(ls__reduced_attrs, update.beta2),
+                                           LS_ATTR_FLOAT(ls__reduced_attrs, update.epsilon),
+                                           COMMON,
+                                           LS_ATTR_END };
 
 static ls_status shape(ls_call *c)
 {
@@ -140,9 +141,9 @@ static ls_status kernel(ls_call *c)
         .kernel = kernel                                                                           \
     }
 
-const ls_op ls__update_reduced_rows[LS__UPDATES] = { ROW("sgd", sgd_attrs),
-                                                     ROW("momentum", momentum_attrs),
-                                                     ROW("adam", adam_attrs) };
+const ls_op ls__update_reduced_rows[LS__UPDATES] = { ROW("sgd", ls__sgd_reduced_attrs),
+                                                     ROW("momentum", ls__momentum_reduced_attrs),
+                                                     ROW("adam", ls__adam_reduced_attrs) };
 
 const ls_op *const ls__rows_update_reduced[] = { &ls__update_reduced_rows[0],
                                                  &ls__update_reduced_rows[1],
