@@ -7,13 +7,15 @@ static int64_t up(int64_t n, int64_t to)
 }
 
 /*
- * Measured on Sapphire Rapids, one thread on each of two cores, weights cold (times as fast as the
- * better oneDNN call):
+ * GF/s within steps of `mlp`, 64 rows, both cores at work (bench train mlp --explain, several runs on a
+ * machine that others use; oneDNN 2.6.3 by the routes of matmul.c, then these kernels):
  *
- *              rows   784x2048   2048x2048
- *   A B         64      1.2        1.25
- *   A B^T       64      1.15       1.15
- *   A^T B       64      1.5        1.4
+ *              784x2048                2048x2048
+ *   A B        116 -> 111 to 121       111 -> 119 to 130
+ *   A B^T      not measured            124 -> 139 to 150
+ *   A^T B      101 -> 120 to 129       111 -> 119 to 130
+ *
+ * The borders below are not measured: rows and sizes beyond them are left where they were.
  */
 bool ls__gemm_pays(const ls__matmul_shape *s)
 {
