@@ -9,6 +9,8 @@
 #ifndef LS__KERNELS_GEMM_H
 #define LS__KERNELS_GEMM_H
 
+#include <stddef.h>
+
 #include "kernels/isa_select.h"
 #include "kernels/matmul.h"
 
@@ -24,6 +26,15 @@ void ls__gemm_run(const ls__matmul_shape *shape, const float *a, const float *b,
 
 /* ---- A^T B, piece by piece --------------------------------------------------------------------- */
 
+/* Lines of memory that are brought to the second cache while something is multiplied, one after the
+ * other (all at once, they would be waited for): those at `lines`, `shift` floats on. A line that is
+ * not memory does no harm. */
+typedef struct ls__gemm_fetch {
+    const float *const *lines;
+    int64_t count;
+    ptrdiff_t shift;
+} ls__gemm_fetch;
+
 /* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
  * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
  * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. */
@@ -31,7 +42,8 @@ typedef struct ls__gemm_pieces {
     void (*panels)(const float *b, int64_t k, int64_t n, float *to); /* k x up(n, WIDE) floats */
     void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */
     void (*make)(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
-                 int64_t column, int64_t columns, float *c, int64_t ldc);
+                 int64_t column, int64_t columns, float *c, int64_t ldc,
+                 const ls__gemm_fetch *meanwhile);
 } ls__gemm_pieces;
 
 /* The kernels of one instruction set (cpu/gemm.c); NULLs: none. */

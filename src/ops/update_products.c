@@ -17,10 +17,10 @@
 
 enum {
     MOST = LS__PRODUCTS_MOST,
-    COLUMNS = 256,                  /* made at once... */
-    PART = 64,                      /* ...in parts, between which there is fetching */
+    COLUMNS = 128,                  /* made at once */
     LINE = 16,                      /* floats */
     TILE = LS__GEMM_TALL * COLUMNS, /* floats of a replica's */
+    LINES = (1 + LS__MOST_SLOTS) * LS__GEMM_TALL * (COLUMNS / LINE), /* of all that changes */
 };
 
 static int64_t up(int64_t n, int64_t to)
@@ -118,27 +118,30 @@ static void pack_share(void *arg, int rank)
         j->gemm->panels(j->of[r].dy, j->of[r].k, j->n, j->of[r].panels);
 }
 
-/* What will be written soon. (Inlined by force: a function that does nothing but this is nothing to gcc, which
- * drops the call.) */
-static inline __attribute__((always_inline)) void fetch(const job *j, int64_t row, int64_t tall,
-                                                        int64_t column)
+/* Lines of the weights and slots in the first rows and columns; all others are some way on. */
+static int64_t list_lines(const job *j, const float *lines[LINES])
 {
-    for (int c = 0; c < j->cells; c++)
-        for (int64_t i = row; i < row + tall && i < j->m; i++)
-            for (int64_t k = column; k < column + PART && k < j->n; k += LINE)
-                __builtin_prefetch(j->at[c] + i * j->n + k, 1, 2);
+    int64_t n = 0;
+    for (int64_t i = 0; i < LS__GEMM_TALL; i++)
+        for (int64_t k = 0; k < COLUMNS; k += LINE)
+            for (int c = 0; c < j->cells; c++)
+                lines[n++] = j->at[c] + i * j->n + k;
+    return n;
 }
 
-/* Rows from `row` on, columns from `column` on, of all replicas. */
+/* Rows from `row` on, columns from `column` on, of all replicas. Meanwhile what changes after them is
+ * fetched. */
 static void make(const job *j, int64_t row, int64_t tall, int64_t column, const float *rows,
-                 float *tiles)
+                 float *tiles, const ls__gemm_fetch *fetch)
 {
-    const bool last = column + COLUMNS >= j->n;
-    for (int64_t part = 0; part < COLUMNS && column + part < j->n; part += PART) {
-        fetch(j, last ? row + tall : row, tall, last ? part : column + COLUMNS + part);
-        for (int r = 0; r < j->replicas; r++)
-            j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, tall,
-                          column + part, PART, tiles + r * TILE + part, COLUMNS);
+    const bool below = column + COLUMNS >= j->n;
+    const ptrdiff_t next = below ? (row + tall) * j->n : row * j->n + column + COLUMNS;
+    for (int r = 0; r < j->replicas; r++) {
+        const int64_t first = fetch->count * r / j->replicas;
+        const int64_t past = fetch->count * (r + 1) / j->replicas;
+        const ls__gemm_fetch share = { fetch->lines + first, past - first, next };
+        j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, tall, column,
+                      COLUMNS, tiles + r * TILE, COLUMNS, &share);
     }
 }
 
@@ -167,12 +170,14 @@ static void apply_share(void *arg, int rank)
     const int64_t end = past < j->m ? past : j->m;
     float *rows = j->own + rank * own_floats(j->replicas, j->deepest);
     float *tiles = rows + j->replicas * j->deepest * LINE, *sum = tiles + j->replicas * TILE;
+    const float *lines[LINES];
+    const ls__gemm_fetch fetch = { .lines = lines, .count = list_lines(j, lines) };
     for (int64_t row = begin; row < end; row += LS__GEMM_TALL) {
         const int64_t tall = end - row < LS__GEMM_TALL ? end - row : LS__GEMM_TALL;
         for (int r = 0; r < j->replicas; r++)
             j->gemm->rows(j->of[r].x + row, j->m, j->of[r].k, tall, rows + r * j->deepest * LINE);
         for (int64_t column = 0; column < j->n; column += COLUMNS) {
-            make(j, row, tall, column, rows, tiles);
+            make(j, row, tall, column, rows, tiles, &fetch);
             apply(j, row, tall, column, tiles, sum);
         }
     }

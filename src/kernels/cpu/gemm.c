@@ -98,9 +98,8 @@ typedef struct tile {
     float *c;
     int64_t ldc;
     __mmask16 columns[2];
-    bool more;         /* C has the sums so far */
-    const float *next; /* NULL, or what is fetched meanwhile: a line of each of `deep` rows */
-    int64_t next_row;
+    bool more; /* C has the sums so far */
+    ls__gemm_fetch fetch;
 } tile;
 
 INLINE void run_tile(const tile *t, int tall)
@@ -111,13 +110,11 @@ INLINE void run_tile(const tile *t, int tall)
             sum[i][v] = t->more
                             ? _mm512_maskz_loadu_ps(t->columns[v], t->c + i * t->ldc + v * LANES)
                             : _mm512_setzero_ps();
-    const float *a = t->a, *b = t->b, *next = t->next;
+    const float *a = t->a, *b = t->b;
     for (int64_t k = 0; k < t->deep; k++, a += tall, b += WIDE) {
         const __m512 b0 = _mm512_load_ps(b), b1 = _mm512_load_ps(b + LANES);
-        if (next) {
-            _mm_prefetch((const char *)next, _MM_HINT_T1);
-            next += t->next_row;
-        }
+        if (k < t->fetch.count)
+            _mm_prefetch((const char *)(t->fetch.lines[k] + t->fetch.shift), _MM_HINT_T1);
         for (int i = 0; i < tall; i++) {
             const __m512 x = _mm512_set1_ps(a[i]);
             sum[i][0] = _mm512_fmadd_ps(x, b0, sum[i][0]);
@@ -156,6 +153,13 @@ INLINE void pack_panel(const float *b, int64_t ldb, int64_t deep, const __mmask1
 
 /* ---- A B --------------------------------------------------------------------------------------- */
 
+/* Part `i` of `parts`. */
+INLINE ls__gemm_fetch share_of(const ls__gemm_fetch *all, int64_t i, int64_t parts)
+{
+    const int64_t first = all->count * i / parts, past = all->count * (i + 1) / parts;
+    return (ls__gemm_fetch){ all->lines + first, past - first, all->shift };
+}
+
 /* Rows are shared out evenly: 64 are 13, 13, 13, 13 and 12. */
 INLINE int64_t tall_of(int64_t left, int64_t tiles)
 {
@@ -167,6 +171,7 @@ static void plain(const ls__matmul_shape *s, const float *a, const float *b, flo
 {
     const int64_t tiles = (s->m + TALL - 1) / TALL;
     float *panel = scratch, *rows = scratch + DEEP * WIDE;
+    const float *next[2 * DEEP];
     for (int64_t k = 0; k < s->k; k += DEEP) {
         const int64_t deep = least(DEEP, s->k - k);
         for (int64_t t = 0, i = 0; t < tiles; t++) {
@@ -174,20 +179,21 @@ static void plain(const ls__matmul_shape *s, const float *a, const float *b, flo
             turn_matrix(a + i * s->lda + k, s->lda, tall, deep, rows + i * deep, tall, false);
             i += tall;
         }
+        for (int64_t p = 0; p < 2 * deep; p++)
+            next[p] = b + (k + p / 2) * s->ldb + p % 2 * LANES;
         for (int64_t j = 0; j < s->n; j += WIDE) {
-            const float *from = b + k * s->ldb + j;
+            const ls__gemm_fetch fetch = { next, j + WIDE < s->n ? 2 * deep : 0, j + WIDE };
             tile each = { .b = panel,
                           .deep = deep,
                           .ldc = s->ldc,
                           .columns = { lanes(s->n - j), lanes(s->n - j - LANES) },
-                          .more = k > 0,
-                          .next_row = s->ldb };
-            pack_panel(from, s->ldb, deep, each.columns, panel);
+                          .more = k > 0 };
+            pack_panel(b + k * s->ldb + j, s->ldb, deep, each.columns, panel);
             for (int64_t t = 0, i = 0; t < tiles; t++) {
-                const int64_t tall = tall_of(s->m - i, tiles - t), ahead = j + WIDE + t * LANES;
+                const int64_t tall = tall_of(s->m - i, tiles - t);
                 each.a = rows + i * deep;
                 each.c = c + i * s->ldc + j;
-                each.next = t < 2 && ahead < s->n ? b + k * s->ldb + ahead : NULL;
+                each.fetch = share_of(&fetch, t, tiles);
                 run_tall(&each, tall);
                 i += tall;
             }
@@ -288,16 +294,19 @@ static void pack_rows(const float *a, int64_t lda, int64_t k, int64_t tall, floa
 }
 
 static void make(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
-                 int64_t column, int64_t columns, float *c, int64_t ldc)
+                 int64_t column, int64_t columns, float *c, int64_t ldc,
+                 const ls__gemm_fetch *meanwhile)
 {
-    const int64_t end = least(column + columns, n);
-    for (int64_t j = column; j < end; j += WIDE) {
+    const int64_t end = least(column + columns, n), tiles = (end - column + WIDE - 1) / WIDE;
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t j = column + t * WIDE;
         const tile each = { .a = rows,
                             .b = panels + j * k,
                             .deep = k,
                             .c = c + j - column,
                             .ldc = ldc,
-                            .columns = { lanes(end - j), lanes(end - j - LANES) } };
+                            .columns = { lanes(end - j), lanes(end - j - LANES) },
+                            .fetch = share_of(meanwhile, t, tiles) };
         run_tall(&each, tall);
     }
 }
@@ -310,7 +319,8 @@ static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, 
     for (int64_t i = 0; i < s->m; i += TALL) {
         const int64_t tall = least(TALL, s->m - i);
         pack_rows(a + i, s->lda, s->k, tall, rows);
-        make(rows, panels, s->k, s->n, tall, 0, s->n, c + i * s->ldc, s->ldc);
+        make(rows, panels, s->k, s->n, tall, 0, s->n, c + i * s->ldc, s->ldc,
+             &(ls__gemm_fetch){ 0 });
     }
 }
 
