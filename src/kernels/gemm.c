@@ -32,9 +32,8 @@ size_t ls__gemm_scratch(const ls__matmul_shape *s)
 {
     if (s->ta)
         return (size_t)(s->k * (16 + up(s->n, LS__GEMM_WIDE)));
-    if (s->tb)
-        return (size_t)(LS__GEMM_DEEP * LS__GEMM_ROWS + s->n * LS__GEMM_ROWS);
-    return (size_t)(LS__GEMM_DEEP * (LS__GEMM_WIDE + s->m));
+    return (size_t)(LS__GEMM_ROWS * (s->tb ? LS__GEMM_DEEP_ALONG : LS__GEMM_DEEP)) +
+           (size_t)(LS__GEMM_ROWS * s->n);
 }
 
 void ls__gemm_run(const ls__matmul_shape *s, const float *a, const float *b, float *c,

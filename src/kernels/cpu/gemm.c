@@ -1,13 +1,12 @@
 /*
- * gemm.h in AVX-512. Tiles of C stay in registers while k runs; which way a vector lies is chosen so that
- * the weights are never turned around:
+ * gemm.h in AVX-512. Sums stay in registers while k runs; which way a vector lies is chosen so that
+ * the weights are never copied or turned around:
  *
- *   A B     vectors along the columns of B, numbers of A repeated. A panel of B (128 rows of 32 numbers) is
- *           copied together, since its rows may all fall into one set of the first cache, and meets all
- *           rows of A; meanwhile the next panel is fetched.
- *   A B^T   vectors along the rows of A (turned, 64 at once), numbers of B repeated: B is walked along its
- *           rows. What comes out is C^T, which is turned in the end: it is small beside B.
- *   A^T B   k is short, C is large: panels of B are packed once, and C is written row by row of tiles.
+ *   A B, A B^T   vectors along the rows of A (turned, 64 at once), numbers of B repeated. What comes out
+ *                is C^T, which is turned in the end: it is small beside B. Rows of B may all fall into one
+ *                set of the first cache, which costs little: a line of it is then read from the second
+ *                cache for each stripe.
+ *   A^T B        k is short, C is large: panels of B are packed once, and C is written row by row of tiles.
  */
 #include "kernels/gemm.h"
 
@@ -20,11 +19,13 @@
 enum {
     LANES = 16,
     DEEP = LS__GEMM_DEEP,
+    DEEP_ALONG = LS__GEMM_DEEP_ALONG,
     WIDE = LS__GEMM_WIDE,
     TALL = LS__GEMM_TALL,
     ROWS = LS__GEMM_ROWS,
     VECTORS = ROWS / LANES, /* of those rows */
-    STRIPE = 6              /* rows of B^T in a tile */
+    MOST_COLUMNS = 16,      /* of a stripe */
+    GROUP = 48              /* columns that are fetched together: some stripes, some lines */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -89,7 +90,147 @@ static void turn_matrix(const float *from, int64_t ld, int64_t rows, int64_t col
         }
 }
 
-/* ---- a tile of rows of A and two vectors of columns --------------------------------------------- */
+/* Part `i` of `parts`. */
+INLINE ls__gemm_fetch share_of(const ls__gemm_fetch *all, int64_t i, int64_t parts)
+{
+    const int64_t first = all->count * i / parts, past = all->count * (i + 1) / parts;
+    return (ls__gemm_fetch){ all->lines + first, past - first, all->shift };
+}
+
+/* ---- A B and A B^T ------------------------------------------------------------------------------- */
+
+/* Some columns of the result, for up to 64 rows of A: C^T, 64 numbers a row. */
+typedef struct stripe {
+    const float *turned; /* [deep][64] of A */
+    const float *b;
+    int64_t ldb, deep;
+    float *c;
+    bool more; /* C^T has the sums so far */
+    ls__gemm_fetch fetch;
+} stripe;
+
+typedef __m512 stripe_sums[MOST_COLUMNS][VECTORS];
+
+/* `along`: k runs along the rows of B, which are columns of the result; otherwise down its columns. */
+INLINE void add_products(const stripe *s, int64_t k, bool along, int columns, int vectors,
+                         stripe_sums sum)
+{
+    const int64_t column = along ? s->ldb : 1, step = along ? 1 : s->ldb;
+    __m512 x[VECTORS];
+    for (int v = 0; v < vectors; v++)
+        x[v] = _mm512_load_ps(s->turned + k * ROWS + v * LANES);
+    for (int i = 0; i < columns; i++) {
+        const __m512 w = _mm512_set1_ps(s->b[i * column + k * step]);
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_fmadd_ps(w, x[v], sum[i][v]);
+    }
+}
+
+INLINE void run_stripe(const stripe *s, bool along, int columns, int vectors)
+{
+    stripe_sums sum;
+    for (int i = 0; i < columns; i++)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = s->more ? _mm512_load_ps(s->c + i * ROWS + v * LANES) : _mm512_setzero_ps();
+    int64_t k = 0;
+    for (int64_t line = 0; k + 2 <= s->deep; k += 2, line++) {
+        if (line < s->fetch.count)
+            _mm_prefetch((const char *)(s->fetch.lines[line] + s->fetch.shift), _MM_HINT_T1);
+        add_products(s, k, along, columns, vectors, sum);
+        add_products(s, k + 1, along, columns, vectors, sum);
+    }
+    if (k < s->deep)
+        add_products(s, k, along, columns, vectors, sum);
+    for (int i = 0; i < columns; i++)
+        for (int v = 0; v < vectors; v++)
+            _mm512_store_ps(s->c + i * ROWS + v * LANES, sum[i][v]);
+}
+
+/* Columns of a stripe: 24 sums in registers, 16 where there is one vector a column. */
+INLINE int columns_of(int vectors)
+{
+    return vectors == 1 ? MOST_COLUMNS : 24 / vectors;
+}
+
+/* All columns of the result, `deep` of the numbers that add up to them, from k on. Lines of B are
+ * fetched a group of columns ahead. */
+INLINE void run_stripes(const ls__matmul_shape *s, const float *turned, const float *b, int64_t k,
+                        float *c, bool along, int vectors)
+{
+    const int columns = columns_of(vectors);
+    const int64_t most = along ? DEEP_ALONG : DEEP, deep = least(most, s->k - k);
+    const int64_t column = along ? s->ldb : 1, step = along ? 1 : s->ldb;
+    const float *lines[GROUP * DEEP_ALONG / LANES], *from = b + k * step;
+    int64_t n = 0;
+    for (int64_t i = 0; i < (along ? GROUP : deep); i++)
+        for (int64_t q = 0; q < (along ? deep : GROUP); q += LANES)
+            lines[n++] = from + i * s->ldb + q;
+    int64_t j = 0;
+    for (; j + columns <= s->n; j += columns) {
+        const int64_t next = (j / GROUP + 1) * GROUP;
+        const ls__gemm_fetch ahead = { lines, n,
+                                       next < s->n ? next * column : most * step /* below */ };
+        const stripe each = { .turned = turned,
+                              .b = from + j * column,
+                              .ldb = s->ldb,
+                              .deep = deep,
+                              .c = c + j * ROWS,
+                              .more = k > 0,
+                              .fetch = share_of(&ahead, j % GROUP / columns, GROUP / columns) };
+        run_stripe(&each, along, columns, vectors);
+    }
+    for (; j < s->n; j++) {
+        const stripe each = { .turned = turned,
+                              .b = from + j * column,
+                              .ldb = s->ldb,
+                              .deep = deep,
+                              .c = c + j * ROWS,
+                              .more = k > 0 };
+        run_stripe(&each, along, 1, vectors);
+    }
+}
+
+INLINE void striped(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                    float *scratch, bool along)
+{
+    const int64_t most = along ? DEEP_ALONG : DEEP;
+    float *turned = scratch, *result = scratch + most * ROWS;
+    for (int64_t i = 0; i < s->m; i += ROWS) {
+        const int64_t rows = least(ROWS, s->m - i);
+        for (int64_t k = 0; k < s->k; k += most) {
+            turn_matrix(a + i * s->lda + k, s->lda, rows, least(most, s->k - k), turned, ROWS,
+                        true);
+            switch ((rows + LANES - 1) / LANES) {
+            case 1:
+                run_stripes(s, turned, b, k, result, along, 1);
+                break;
+            case 2:
+                run_stripes(s, turned, b, k, result, along, 2);
+                break;
+            case 3:
+                run_stripes(s, turned, b, k, result, along, 3);
+                break;
+            default:
+                run_stripes(s, turned, b, k, result, along, 4);
+            }
+        }
+        turn_matrix(result, ROWS, s->n, rows, c + i * s->ldc, s->ldc, false);
+    }
+}
+
+static void plain(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                  float *scratch)
+{
+    striped(s, a, b, c, scratch, false);
+}
+
+static void b_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                     float *scratch)
+{
+    striped(s, a, b, c, scratch, true);
+}
+
+/* ---- A^T B: a tile of rows of C and two vectors of columns -------------------------------------- */
 
 typedef struct tile {
     const float *a; /* packed: [deep][tall] */
@@ -98,7 +239,6 @@ typedef struct tile {
     float *c;
     int64_t ldc;
     __mmask16 columns[2];
-    bool more; /* C has the sums so far */
     ls__gemm_fetch fetch;
 } tile;
 
@@ -107,9 +247,7 @@ INLINE void run_tile(const tile *t, int tall)
     __m512 sum[TALL][2];
     for (int i = 0; i < tall; i++)
         for (int v = 0; v < 2; v++)
-            sum[i][v] = t->more
-                            ? _mm512_maskz_loadu_ps(t->columns[v], t->c + i * t->ldc + v * LANES)
-                            : _mm512_setzero_ps();
+            sum[i][v] = _mm512_setzero_ps();
     const float *a = t->a, *b = t->b;
     for (int64_t k = 0; k < t->deep; k++, a += tall, b += WIDE) {
         const __m512 b0 = _mm512_load_ps(b), b1 = _mm512_load_ps(b + LANES);
@@ -135,8 +273,8 @@ static void run_tall(const tile *t, int64_t tall)
         break;
         CASE(1)
         CASE(2)
-        CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13)
-            CASE(14)
+        CASE(3)
+        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)
 #undef CASE
     }
 }
@@ -150,128 +288,6 @@ INLINE void pack_panel(const float *b, int64_t ldb, int64_t deep, const __mmask1
             _mm512_store_ps(to + k * WIDE + v * LANES,
                             _mm512_maskz_loadu_ps(columns[v], b + k * ldb + v * LANES));
 }
-
-/* ---- A B --------------------------------------------------------------------------------------- */
-
-/* Part `i` of `parts`. */
-INLINE ls__gemm_fetch share_of(const ls__gemm_fetch *all, int64_t i, int64_t parts)
-{
-    const int64_t first = all->count * i / parts, past = all->count * (i + 1) / parts;
-    return (ls__gemm_fetch){ all->lines + first, past - first, all->shift };
-}
-
-/* Rows are shared out evenly: 64 are 13, 13, 13, 13 and 12. */
-INLINE int64_t tall_of(int64_t left, int64_t tiles)
-{
-    return (left + tiles - 1) / tiles;
-}
-
-static void plain(const ls__matmul_shape *s, const float *a, const float *b, float *c,
-                  float *scratch)
-{
-    const int64_t tiles = (s->m + TALL - 1) / TALL;
-    float *panel = scratch, *rows = scratch + DEEP * WIDE;
-    const float *next[2 * DEEP];
-    for (int64_t k = 0; k < s->k; k += DEEP) {
-        const int64_t deep = least(DEEP, s->k - k);
-        for (int64_t t = 0, i = 0; t < tiles; t++) {
-            const int64_t tall = tall_of(s->m - i, tiles - t);
-            turn_matrix(a + i * s->lda + k, s->lda, tall, deep, rows + i * deep, tall, false);
-            i += tall;
-        }
-        for (int64_t p = 0; p < 2 * deep; p++)
-            next[p] = b + (k + p / 2) * s->ldb + p % 2 * LANES;
-        for (int64_t j = 0; j < s->n; j += WIDE) {
-            const ls__gemm_fetch fetch = { next, j + WIDE < s->n ? 2 * deep : 0, j + WIDE };
-            tile each = { .b = panel,
-                          .deep = deep,
-                          .ldc = s->ldc,
-                          .columns = { lanes(s->n - j), lanes(s->n - j - LANES) },
-                          .more = k > 0 };
-            pack_panel(b + k * s->ldb + j, s->ldb, deep, each.columns, panel);
-            for (int64_t t = 0, i = 0; t < tiles; t++) {
-                const int64_t tall = tall_of(s->m - i, tiles - t);
-                each.a = rows + i * deep;
-                each.c = c + i * s->ldc + j;
-                each.fetch = share_of(&fetch, t, tiles);
-                run_tall(&each, tall);
-                i += tall;
-            }
-        }
-    }
-}
-
-/* ---- A B^T --------------------------------------------------------------------------------------- */
-
-/* `stripe` rows of B, `vectors` of rows of A: C^T, 64 numbers a row. */
-INLINE void run_stripe(const float *turned, const float *b, int64_t ldb, int64_t deep, float *c,
-                       bool more, const float *next, int stripe, int vectors)
-{
-    __m512 sum[STRIPE][VECTORS];
-    for (int i = 0; i < stripe; i++)
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = more ? _mm512_load_ps(c + i * ROWS + v * LANES) : _mm512_setzero_ps();
-    for (int64_t k = 0; k < deep; k++) {
-        __m512 x[VECTORS];
-        for (int v = 0; v < vectors; v++)
-            x[v] = _mm512_load_ps(turned + k * ROWS + v * LANES);
-        for (int i = 0; i < stripe; i++) {
-            const __m512 w = _mm512_set1_ps(b[i * ldb + k]);
-            for (int v = 0; v < vectors; v++)
-                sum[i][v] = _mm512_fmadd_ps(w, x[v], sum[i][v]);
-        }
-        if (next && k % LANES == 0)
-            for (int i = 0; i < stripe; i++)
-                _mm_prefetch((const char *)(next + i * ldb + k), _MM_HINT_T0);
-    }
-    for (int i = 0; i < stripe; i++)
-        for (int v = 0; v < vectors; v++)
-            _mm512_store_ps(c + i * ROWS + v * LANES, sum[i][v]);
-}
-
-/* All rows of B, `deep` of their numbers from k on. */
-INLINE void run_stripes(const ls__matmul_shape *s, const float *turned, const float *b, int64_t k,
-                        float *c, int vectors)
-{
-    const int64_t deep = least(DEEP, s->k - k);
-    int64_t j = 0;
-    for (; j + STRIPE <= s->n; j += STRIPE) {
-        const float *here = b + j * s->ldb + k;
-        const float *next = j + 2 * STRIPE <= s->n ? here + STRIPE * s->ldb : NULL;
-        run_stripe(turned, here, s->ldb, deep, c + j * ROWS, k > 0, next, STRIPE, vectors);
-    }
-    for (; j < s->n; j++)
-        run_stripe(turned, b + j * s->ldb + k, s->ldb, deep, c + j * ROWS, k > 0, NULL, 1, vectors);
-}
-
-static void b_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
-                     float *scratch)
-{
-    float *turned = scratch, *result = scratch + DEEP * ROWS;
-    for (int64_t i = 0; i < s->m; i += ROWS) {
-        const int64_t rows = least(ROWS, s->m - i);
-        for (int64_t k = 0; k < s->k; k += DEEP) {
-            turn_matrix(a + i * s->lda + k, s->lda, rows, least(DEEP, s->k - k), turned, ROWS,
-                        true);
-            switch ((rows + LANES - 1) / LANES) {
-            case 1:
-                run_stripes(s, turned, b, k, result, 1);
-                break;
-            case 2:
-                run_stripes(s, turned, b, k, result, 2);
-                break;
-            case 3:
-                run_stripes(s, turned, b, k, result, 3);
-                break;
-            default:
-                run_stripes(s, turned, b, k, result, 4);
-            }
-        }
-        turn_matrix(result, ROWS, s->n, rows, c + i * s->ldc, s->ldc, false);
-    }
-}
-
-/* ---- A^T B --------------------------------------------------------------------------------------- */
 
 static void pack_panels(const float *b, int64_t ldb, int64_t k, int64_t n, float *to)
 {
