@@ -15,7 +15,7 @@ void *ls__pages_new(size_t bytes)
         return NULL;
     const size_t whole = (bytes + LS__LARGE_PAGE - 1) / LS__LARGE_PAGE * LS__LARGE_PAGE;
     void *at = aligned_alloc(LS__LARGE_PAGE, whole);
-    if (at)
-        madvise(at, whole, MADV_HUGEPAGE);
+    if (at) /* what fills its last large page by a little does not take all of it */
+        madvise(at, bytes / LS__LARGE_PAGE * LS__LARGE_PAGE, MADV_HUGEPAGE);
     return at;
 }

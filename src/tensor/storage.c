@@ -13,10 +13,14 @@
 
 #include "base/sanitized.h"
 #include "base/status.h"
+#include "os/pages.h"
 #include "os/thread.h"
 
 /* Bytes a thread keeps; more goes back at once. */
 #define STOCK_LIMIT (LS__SANITIZED ? (size_t)0 : (size_t)1 << 30)
+
+/* From here on blocks lie on large pages: products of dense layers go down the columns of their weights. */
+#define LARGE ((size_t)2 * LS__LARGE_PAGE)
 
 #define HEADER 64
 #define CLASSES 256
@@ -151,7 +155,10 @@ static ls__storage *from_stock(int class)
 
 static ls__storage *from_system(size_t capacity)
 {
-    ls__storage *s = my_home() ? aligned_alloc(64, (HEADER + capacity + 63) & ~(size_t)63) : NULL;
+    const size_t bytes = (HEADER + capacity + 63) & ~(size_t)63;
+    if (!my_home())
+        return NULL;
+    ls__storage *s = bytes < LARGE ? aligned_alloc(64, bytes) : ls__pages_new(bytes);
     if (s)
         atomic_fetch_add_explicit(&home->refs, 1, memory_order_relaxed);
     return s;
