@@ -53,13 +53,14 @@ int data_enough(const cli *c, const data_request *r, const char *name, int64_t t
 
 /* ---- batches ------------------------------------------------------------------------------------ */
 
-void data_describe(const data_held *h, char *out, size_t room)
+void data_describe(const data_held *h, ls_dtype x, char *out, size_t room)
 {
     const sample *parts[] = { &h->x, &h->y };
+    const ls_dtype dtypes[] = { x, h->y.dtype };
     size_t at = 0;
     for (int i = 0; i < 2; i++)
         at += (size_t)snprintf(out + at, at < room ? room - at : 0, "%s%s[?%s%s", i ? ", " : "",
-                               ls_dtype_name(parts[i]->dtype), parts[i]->rank ? "," : "",
+                               ls_dtype_name(dtypes[i]), parts[i]->rank ? "," : "",
                                strchr(parts[i]->text, '[') + 1);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Samples that are rows of arrays in memory: Fashion-MNIST, and .npz files with x_train, y_train,
- * x_test and y_test. Rows are shuffled as references and copied once, into their batch; numbers are
- * made of whole batches.
+ * x_test and y_test. Rows are shuffled as references and copied once, into their batch. Samples stay what
+ * the file has: the replicas make of them what the model takes (session.c), each of its own.
  */
 #include <lockstep/ops.h>
 #include <string.h>
@@ -16,10 +16,10 @@ typedef struct rows {
     const char *called[PARTS];
 } rows;
 
-static ls_value *to_numbers(ls_value *batch, void *user)
+static ls_value *with_labels(ls_value *batch, void *user)
 {
     const data_held *h = user;
-    return ls_tensors(2, (ls_tensor *[]){ sample_numbers(&h->x, ls_item(batch, X), true),
+    return ls_tensors(2, (ls_tensor *[]){ ls_item(batch, X),
                                           sample_numbers(&h->y, ls_item(batch, Y), false) });
 }
 
@@ -33,12 +33,12 @@ static int64_t shuffled_at_once(int64_t n)
 static ls_dataset *batches(const data_request *r, data_held *h, const rows *a, bool shuffled)
 {
     char spec[512];
-    data_describe(h, spec, sizeof spec);
+    data_describe(h, ls_dtype_of(a->of[X]), spec, sizeof spec);
     ls_tensor *both[] = { sample_rows(&h->x, a->of[X]), sample_rows(&h->y, a->of[Y]) };
     ls_dataset *d = ls_slices(ls_tensors(PARTS, both));
     if (shuffled)
         d = ls_shuffle(d, shuffled_at_once(ls_dim(a->of[X], 0)), r->seed);
-    return ls_map(ls_batch(d, r->global_batch), LS_MAP(.fn = to_numbers, .user = h, .spec = spec));
+    return ls_map(ls_batch(d, r->global_batch), LS_MAP(.fn = with_labels, .user = h, .spec = spec));
 }
 
 /* ---- checking ------------------------------------------------------------------------------------ */

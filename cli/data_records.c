@@ -40,7 +40,7 @@ static ls_value *parse(ls_value *batch, void *user)
 static ls_dataset *batches(const data_request *r, data_held *h, ls_dataset *records)
 {
     char spec[512];
-    data_describe(h, spec, sizeof spec);
+    data_describe(h, h->x.dtype, spec, sizeof spec);
     return ls_map(ls_batch(records, r->global_batch),
                   LS_MAP(.fn = parse, .user = h, .spec = spec,
                          .parallel = h->image == IMAGE_ENCODED ? -1 : 1));

@@ -32,8 +32,8 @@ int data_open_text(const cli *c, const data_request *r, data_sets *out);
  * at fault: exit status 2 (1 when there was no memory). */
 int data_failed(const cli *c);
 
-/* "f32[?,28,28,1], i32[?]": the batches. */
-void data_describe(const data_held *h, char *out, size_t room);
+/* "f32[?,28,28,1], i32[?]": the batches, when samples come as numbers of type x. */
+void data_describe(const data_held *h, ls_dtype x, char *out, size_t room);
 
 /* EXIT_DONE; or the file has too little for one batch. */
 int data_enough(const cli *c, const data_request *r, const char *name, int64_t train, int64_t test);

@@ -4,6 +4,8 @@
  */
 #include "test_data.h"
 
+#include "sample.h"
+
 /* ---- Fashion-MNIST: a small one in its place ---------------------------------------------------- */
 
 enum { PICTURES = 100, TEST_PICTURES = 23, PIXELS = 28 * 28 };
@@ -40,14 +42,13 @@ static int make_fashion(void **state)
     return setenv("LOCKSTEP_FASHION_MNIST", folder, 1);
 }
 
-/* By its pixels, which must be exactly what ls_scale(x, 1/255) makes of them. */
+/* By its pixels, which are as they are in the file. */
 static int64_t picture(const void *x, const void *y, int64_t row)
 {
-    const float *pixels = (const float *)x + row * PIXELS;
+    const uint8_t *pixels = (const uint8_t *)x + row * PIXELS;
     const int32_t *labels = y;
-    int i = (int)(pixels[0] * 255 + 0.5f);
-    assert_true(pixels[0] == (float)i * (float)(1.0 / 255));
-    assert_true(pixels[PIXELS - 1] == (float)(255 - i) * (float)(1.0 / 255));
+    int i = pixels[0];
+    assert_int_equal(pixels[PIXELS - 1], 255 - i);
     assert_int_equal(labels[row], i % 10);
     return i;
 }
@@ -82,13 +83,13 @@ static void orders_are_the_seeds(void **state)
     assert_false(same_order(&a, &other));
 }
 
-static void batches_are_what_the_model_takes(void **state)
+static void batches_are_what_the_file_has(void **state)
 {
     (void)state;
     static seen test;
     data_sets sets = open_data(&fashion);
     assert_string_equal(sets.name, "fashion-mnist");
-    assert_string_equal(ls_dataset_text(sets.train), "f32[?,28,28,1], i32[?]");
+    assert_string_equal(ls_dataset_text(sets.train), "u8[?,28,28,1], i32[?]");
     assert_int_equal(ls_cardinality(sets.train), 7);
     assert_int_equal(sets.test_samples, TEST_PICTURES);
     ls_iterator *it = ls_iterate(sets.test);
@@ -101,6 +102,23 @@ static void batches_are_what_the_model_takes(void **state)
     data_request flat = fashion;
     flat.input = "f32[784]";
     assert_epochs(&flat, PICTURES, picture);
+}
+
+/* What the replicas make of them: exactly what ls_scale(x, 1/255) does. */
+static void pixels_become_numbers(void **state)
+{
+    (void)state;
+    sample takes;
+    assert_true(sample_read("f32[2]", &takes));
+    LS_FRAME {
+        ls_tensor *x = ls_from(LS_U8, LS_DIMS(3, 2), ((const uint8_t[]){ 0, 1, 100, 254, 255, 7 }));
+        const float *got = ls_data(sample_numbers(&takes, x, true));
+        const int want[] = { 0, 1, 100, 254, 255, 7 };
+        for (int i = 0; i < 6; i++)
+            assert_true(got[i] == (float)want[i] * (float)(1.0 / 255));
+        ls_tensor *numbers = ls_from(LS_F32, LS_DIMS(1, 2), ((const float[]){ 3, 4 }));
+        assert_ptr_equal(sample_numbers(&takes, numbers, true), numbers);
+    }
 }
 
 static void wrong_pictures_are_named(void **state)
@@ -152,8 +170,9 @@ int main(void)
         PICTURE_TEST(every_epoch_has_every_picture_once),
         PICTURE_TEST(training_on_pictures_goes_on_anywhere),
         PICTURE_TEST(orders_are_the_seeds),
-        PICTURE_TEST(batches_are_what_the_model_takes),
+        PICTURE_TEST(batches_are_what_the_file_has),
         PICTURE_TEST(wrong_pictures_are_named),
+        cmocka_unit_test(pixels_become_numbers),
         cmocka_unit_test(classes_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

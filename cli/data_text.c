@@ -98,7 +98,7 @@ static void make(const data_request *r, data_held *h, data_sets *out)
     ls_dataset *both[] = { ls_shuffle(ls_range(0, h->windows, 1), h->windows, r->seed),
                            phases(h, n_phases, ~r->seed) };
     char spec[128];
-    data_describe(h, spec, sizeof spec);
+    data_describe(h, h->x.dtype, spec, sizeof spec);
     out->train = ls_map(ls_batch(ls_zip(2, both), r->global_batch),
                         LS_MAP(.fn = train_windows, .user = h, .spec = spec));
     out->test = ls_map(ls_batch(ls_range(0, out->test_samples, 1), r->global_batch),

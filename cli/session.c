@@ -132,12 +132,19 @@ ls_status session_reschedule(const session_request *r, session *s)
 
 /* ---- the trainer --------------------------------------------------------------------------------------- */
 
+/* Data may come as it is in files: pixels are made numbers of by the replicas, each its own. */
+static ls_tensor *as_the_model_takes_it(ls_tensor *x, void *user)
+{
+    return sample_numbers(user, x, true);
+}
+
 static bool open_trainer(const session_request *r, session *s, ls_model *m)
 {
     ls_optimizer *optimizer = make_optimizer(r, s);
     s->trainer =
         optimizer ? ls_trainer_new(
                         LS_TRAINER(.strategy = s->strategy, .model = m, .optimizer = optimizer,
+                                   .prepare = as_the_model_takes_it, .prepare_user = &s->input,
                                    .global_batch = s->global_batch, .seed = r->seed,
                                    .command = r->command, .data = r->data ? r->data : s->data.name))
                   : NULL;
@@ -190,6 +197,7 @@ static bool open_model(const cli *c, const session_request *r, session *s, int *
         return false;
     ls_model *m = s->model.model;
     s->model_name = s->model.name;
+    sample_read(ls_model_input(m), &s->input);
     s->text = data_is_text(ls_model_input(m), ls_model_label(m));
     s->global_batch = batch_of(r, s) * ls_num_replicas(s->strategy);
     bool ready = open_data(c, r, m, s, status);

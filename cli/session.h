@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "data.h"
 #include "model_file.h"
+#include "sample.h"
 
 typedef enum session_optimizer {
     OPTIMIZER_OF_MODEL, /* adam; adamw of a language model */
@@ -49,6 +50,7 @@ typedef struct session {
     ls_strategy *strategy;
     ls_trainer *trainer; /* owns the model */
     model_file model;
+    sample input; /* what the model takes */
     data_sets data;
     int64_t global_batch;
     int threads;

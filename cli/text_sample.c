@@ -119,7 +119,7 @@ static int print_text(const cli *c, writing *w, const char *prompt)
     return cli_done(c);
 }
 
-static int sample(const cli *c, const request *r, session *s)
+static int write_text(const cli *c, const request *r, session *s)
 {
     size_t given = strlen(r->prompt);
     writing w = { .session = s, .length = (int64_t)given, .temperature = r->temperature };
@@ -162,7 +162,7 @@ static int run(const cli *c, void *request_, int n, char **positional)
         status = cli_error(c, EXIT_USAGE, LS_UNSUPPORTED, "'lockstep predict' asks it for classes",
                            "'%s' is no language model: it has no text to give", s.model_name);
     else
-        status = sample(c, r, &s);
+        status = write_text(c, r, &s);
     session_close(&s);
     return status;
 }

@@ -12,12 +12,18 @@
 
 enum { BATCH = 128 /* for both replicas together */ };
 
-/* Pixels from 0 to 1, labels as indices. */
-static ls_value *to_numbers(ls_value *batch, void *user)
+/* Labels as indices. */
+static ls_value *to_indices(ls_value *batch, void *user)
 {
     (void)user;
-    return ls_tensors(2, (ls_tensor *[]){ ls_scale(ls_cast(ls_item(batch, 0), LS_F32), 1.0 / 255),
-                                          ls_cast(ls_item(batch, 1), LS_I32) });
+    return ls_tensors(2, (ls_tensor *[]){ ls_item(batch, 0), ls_cast(ls_item(batch, 1), LS_I32) });
+}
+
+/* Pixels from 0 to 1: each replica's own. */
+static ls_tensor *to_numbers(ls_tensor *x, void *user)
+{
+    (void)user;
+    return ls_scale(ls_cast(x, LS_F32), 1.0 / 255);
 }
 
 static ls_dataset *batches(const char *which)
@@ -25,7 +31,7 @@ static ls_dataset *batches(const char *which)
     ls_dataset *d = ls_fashion_mnist(which);
     if (which[1] == 'r') /* train */
         d = ls_shuffle(d, 60000, 1);
-    return ls_map(ls_batch(d, BATCH), LS_MAP(.fn = to_numbers));
+    return ls_map(ls_batch(d, BATCH), LS_MAP(.fn = to_indices));
 }
 
 static ls_model *make_model(void)
@@ -56,7 +62,8 @@ int main(int argc, char **argv)
     ls_random_seed(1);
     ls_strategy *s = ls_mirrored(LS_MIRRORED(.devices = "/cpu:0,/cpu:1"));
     ls_trainer *t = ls_trainer_new(LS_TRAINER(.strategy = s, .model = make_model(),
-                                              .global_batch = BATCH, .seed = 1));
+                                              .global_batch = BATCH, .seed = 1,
+                                              .prepare = to_numbers));
     ls_callback *callbacks[] = {
         ls_early_stop(LS_EARLY_STOP(.patience = 3)),
         ls_checkpoints(LS_CHECKPOINTS(.directory = folder, .every = 100)),

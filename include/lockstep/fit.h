@@ -54,6 +54,12 @@ typedef struct ls_trainer_options {
                               * resuming; what is drawn follows from ls_random_seed */
     const char *command;     /* for the record: how the run was started */
     const char *data;        /* for the record: what it is trained with */
+    /* What a replica makes of its rows of x before the model takes them, bytes of a picture numbers say:
+     * traced with the step, so it runs on the replica's device, beside the others, and data travels as it
+     * is in files. In ls_map, on the thread that reads ahead, it would be in the replicas' way. NULL:
+     * nothing. */
+    ls_tensor *(*prepare)(ls_tensor *x, void *user);
+    void *prepare_user;
 } ls_trainer_options;
 LS_API void ls_trainer_init(ls_trainer_options *options);
 #ifndef __cplusplus

@@ -11,8 +11,8 @@ static int64_t up(int64_t n, int64_t to)
  * machine that others use; oneDNN 2.6.3 by the routes of matmul.c, then these kernels):
  *
  *              784x2048                2048x2048
- *   A B        116 -> 111 to 121       111 -> 119 to 130
- *   A B^T      not measured            124 -> 139 to 150
+ *   A B        116 -> 131 to 145       111 -> 140 to 152
+ *   A B^T      not measured            124 -> 142 to 157
  *   A^T B      101 -> 120 to 129       111 -> 119 to 130
  *
  * The borders below are not measured: rows and sizes beyond them are left where they were.

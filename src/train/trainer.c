@@ -202,6 +202,8 @@ ls_trainer *ls_trainer_new(const ls_trainer_options *options)
     t->strategy = options->strategy ? options->strategy : ls_default_strategy();
     t->model = options->model;
     t->optimizer = options->optimizer;
+    t->prepare = options->prepare;
+    t->prepare_user = options->prepare_user;
     t->global_batch = options->global_batch;
     t->seed = options->seed;
     t->at.epoch_steps = LS_UNKNOWN;

@@ -33,6 +33,8 @@ struct ls_trainer {
     ls_strategy *strategy;
     ls_model *model;
     ls_optimizer *optimizer;
+    ls_tensor *(*prepare)(ls_tensor *x, void *user); /* NULL: x is as it comes */
+    void *prepare_user;
     int64_t global_batch;
     uint64_t seed;
     char *command, *data; /* NULL: none */

@@ -22,6 +22,11 @@ static ls_tensor *row_losses(ls_tensor *each)
     return ls_mean(each, n, axes, false);
 }
 
+static ls_tensor *prepared(const ls_trainer *t, ls_tensor *x)
+{
+    return t->prepare && x ? t->prepare(x, t->prepare_user) : x;
+}
+
 static ls_status count(ls_trainer *t, ls_tensor *each, ls_tensor *outputs, ls_tensor *labels)
 {
     ls_status st = ls_metric_add(t->metrics[0], each, NULL);
@@ -33,9 +38,9 @@ static ls_status count(ls_trainer *t, ls_tensor *each, ls_tensor *outputs, ls_te
 ls_value *ls__train_step(ls_value *batch, void *user)
 {
     ls_trainer *t = user;
-    ls_tensor *labels = ls_item(batch, 1);
+    ls_tensor *labels = ls_item(batch, 1), *x = prepared(t, ls_item(batch, 0));
     ls_tape *tape = ls_tape_open();
-    ls_tensor *outputs = ls_model_forward(t->model, ls_item(batch, 0), true);
+    ls_tensor *outputs = ls_model_forward(t->model, x, true);
     ls_tensor *each = ls_model_loss(t->model)(outputs, labels);
     ls_tensor *loss = ls_compute_average_loss(row_losses(each), t->global_batch);
     ls_tensor *seen = ls_require_finite(loss); /* before anything is written */
@@ -52,7 +57,7 @@ ls_value *ls__train_step(ls_value *batch, void *user)
 ls_value *ls__look_step(ls_value *batch, void *user)
 {
     ls_trainer *t = user;
-    ls_tensor *outputs = ls_model_forward(t->model, ls_item(batch, 0), true);
+    ls_tensor *outputs = ls_model_forward(t->model, prepared(t, ls_item(batch, 0)), true);
     ls_tensor *each = ls_model_loss(t->model)(outputs, ls_item(batch, 1));
     ls_tensor *loss = ls_compute_average_loss(row_losses(each), t->global_batch);
     return ls_leaf(ls_require_finite(ls_add(loss, ls_scalar(ls_dtype_of(loss), NAN))));
@@ -62,7 +67,7 @@ ls_value *ls__test_step(ls_value *batch, void *user)
 {
     ls_trainer *t = user;
     ls_tensor *labels = ls_item(batch, 1);
-    ls_tensor *outputs = ls_model_forward(t->model, ls_item(batch, 0), false);
+    ls_tensor *outputs = ls_model_forward(t->model, prepared(t, ls_item(batch, 0)), false);
     ls_tensor *each = ls_model_loss(t->model)(outputs, labels);
     return count(t, each, outputs, labels) ? NULL : ls_list(0, NULL);
 }
@@ -71,7 +76,7 @@ ls_value *ls__ask_step(ls_value *batch, void *user)
 {
     ls_trainer *t = user;
     ls_tensor *x = ls_kind_of(batch) == LS_LEAF ? ls_leaf_tensor(batch) : ls_item(batch, 0);
-    return ls_leaf(ls_model_forward(t->model, x, false));
+    return ls_leaf(ls_model_forward(t->model, prepared(t, x), false));
 }
 
 int64_t ls__batch_rows(const char *who, const ls_trainer *t, ls_value *batch)
