@@ -6,6 +6,7 @@
  *                is C^T, which is turned in the end: it is small beside B. Rows of B may all fall into one
  *                set of the first cache, which costs little: a line of it is then read from the second
  *                cache for each stripe.
+ *   A B, narrow  vectors along the few columns of B, numbers of A repeated.
  *   A^T B        k is short, C is large: panels of B are packed once, and C is written row by row of tiles.
  */
 #include "kernels/gemm.h"
@@ -25,7 +26,8 @@ enum {
     ROWS = LS__GEMM_ROWS,
     VECTORS = ROWS / LANES, /* of those rows */
     MOST_COLUMNS = 16,      /* of a stripe */
-    GROUP = 48              /* columns that are fetched together: some stripes, some lines */
+    GROUP = 48,             /* columns that are fetched together: some stripes, some lines */
+    MOST_LINES = DEEP_ALONG * ROWS / LANES
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -152,76 +154,150 @@ INLINE int columns_of(int vectors)
     return vectors == 1 ? MOST_COLUMNS : 24 / vectors;
 }
 
-/* All columns of the result, `deep` of the numbers that add up to them, from k on. Lines of B are
- * fetched a group of columns ahead. */
-INLINE void run_stripes(const ls__matmul_shape *s, const float *turned, const float *b, int64_t k,
-                        float *c, bool along, int vectors)
+/* Some of k, for all columns of the result. */
+typedef struct block {
+    const float *turned, *b; /* as of a stripe; B from its first column on */
+    int64_t ldb, deep, columns;
+    bool more;
+    int64_t group;                  /* columns, while which are made... */
+    ls__gemm_fetch fetch;           /* ...this is fetched: what the next group needs... */
+    ptrdiff_t next, below;          /* ...so far on for each group; behind the last */
+    const float *lines[MOST_LINES]; /* what `fetch` has */
+} block;
+
+/* Lines of `rows` rows of some numbers. */
+static void list_lines(block *all, const float *from, int64_t ld, int64_t rows, int64_t numbers)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t q = 0; q < numbers; q += LANES)
+            all->lines[n++] = from + i * ld + q;
+    all->fetch = (ls__gemm_fetch){ .lines = all->lines, .count = n };
+}
+
+INLINE stripe stripe_of(const block *all, int64_t j, float *c, bool along)
+{
+    return (stripe){ .turned = all->turned,
+                     .b = all->b + j * (along ? all->ldb : 1),
+                     .ldb = all->ldb,
+                     .deep = all->deep,
+                     .c = c,
+                     .more = all->more };
+}
+
+/* Columns [first, past), from the first of a group on, to c. */
+INLINE void run_stripes(const block *all, int64_t first, int64_t past, float *c, bool along,
+                        int vectors)
 {
     const int columns = columns_of(vectors);
-    const int64_t most = along ? DEEP_ALONG : DEEP, deep = least(most, s->k - k);
-    const int64_t column = along ? s->ldb : 1, step = along ? 1 : s->ldb;
-    const float *lines[GROUP * DEEP_ALONG / LANES], *from = b + k * step;
-    int64_t n = 0;
-    for (int64_t i = 0; i < (along ? GROUP : deep); i++)
-        for (int64_t q = 0; q < (along ? deep : GROUP); q += LANES)
-            lines[n++] = from + i * s->ldb + q;
-    int64_t j = 0;
-    for (; j + columns <= s->n; j += columns) {
-        const int64_t next = (j / GROUP + 1) * GROUP;
-        const ls__gemm_fetch ahead = { lines, n,
-                                       next < s->n ? next * column : most * step /* below */ };
-        const stripe each = { .turned = turned,
-                              .b = from + j * column,
-                              .ldb = s->ldb,
-                              .deep = deep,
-                              .c = c + j * ROWS,
-                              .more = k > 0,
-                              .fetch = share_of(&ahead, j % GROUP / columns, GROUP / columns) };
+    const int64_t stripes = (all->group + columns - 1) / columns;
+    int64_t j = first;
+    for (; j + columns <= past; j += columns, c += columns * ROWS) {
+        const int64_t group = j / all->group + 1, next = group * all->group;
+        ls__gemm_fetch ahead = all->fetch;
+        ahead.shift = next < all->columns ? group * all->next : all->below;
+        stripe each = stripe_of(all, j, c, along);
+        each.fetch = share_of(&ahead, j % all->group / columns, stripes);
         run_stripe(&each, along, columns, vectors);
     }
-    for (; j < s->n; j++) {
-        const stripe each = { .turned = turned,
-                              .b = from + j * column,
-                              .ldb = s->ldb,
-                              .deep = deep,
-                              .c = c + j * ROWS,
-                              .more = k > 0 };
-        run_stripe(&each, along, 1, vectors);
+    for (; j + 4 <= past; j += 4, c += 4 * ROWS) {
+        const stripe four = stripe_of(all, j, c, along);
+        run_stripe(&four, along, 4, vectors);
+    }
+    for (; j < past; j++, c += ROWS) {
+        const stripe one = stripe_of(all, j, c, along);
+        run_stripe(&one, along, 1, vectors);
+    }
+}
+
+/* For so many numbers of a column. */
+INLINE void run_block(const block *all, int64_t first, int64_t past, float *c, bool along,
+                      int64_t numbers)
+{
+    switch ((numbers + LANES - 1) / LANES) {
+    case 1:
+        run_stripes(all, first, past, c, along, 1);
+        break;
+    case 2:
+        run_stripes(all, first, past, c, along, 2);
+        break;
+    case 3:
+        run_stripes(all, first, past, c, along, 3);
+        break;
+    default:
+        run_stripes(all, first, past, c, along, 4);
     }
 }
 
 INLINE void striped(const ls__matmul_shape *s, const float *a, const float *b, float *c,
                     float *scratch, bool along)
 {
-    const int64_t most = along ? DEEP_ALONG : DEEP;
+    const int64_t most = along ? DEEP_ALONG : DEEP, step = along ? 1 : s->ldb;
     float *turned = scratch, *result = scratch + most * ROWS;
+    block all = { .turned = turned,
+                  .ldb = s->ldb,
+                  .columns = s->n,
+                  .group = GROUP,
+                  .next = GROUP * (along ? s->ldb : 1),
+                  .below = most * step };
     for (int64_t i = 0; i < s->m; i += ROWS) {
         const int64_t rows = least(ROWS, s->m - i);
         for (int64_t k = 0; k < s->k; k += most) {
-            turn_matrix(a + i * s->lda + k, s->lda, rows, least(most, s->k - k), turned, ROWS,
-                        true);
-            switch ((rows + LANES - 1) / LANES) {
-            case 1:
-                run_stripes(s, turned, b, k, result, along, 1);
-                break;
-            case 2:
-                run_stripes(s, turned, b, k, result, along, 2);
-                break;
-            case 3:
-                run_stripes(s, turned, b, k, result, along, 3);
-                break;
-            default:
-                run_stripes(s, turned, b, k, result, along, 4);
+            all.b = b + k * step;
+            all.deep = least(most, s->k - k);
+            all.more = k > 0;
+            list_lines(&all, all.b, s->ldb, along ? GROUP : all.deep, along ? all.deep : GROUP);
+            turn_matrix(a + i * s->lda + k, s->lda, rows, all.deep, turned, ROWS, true);
+            /* Of one block, the result is turned while it is in the first cache. */
+            const int64_t group = s->k > most ? s->n : GROUP;
+            for (int64_t j = 0; j < s->n; j += group) {
+                const int64_t past = least(j + group, s->n);
+                run_block(&all, j, past, result, along, rows);
+                if (k + most >= s->k)
+                    turn_matrix(result, ROWS, past - j, rows, c + i * s->ldc + j, s->ldc, false);
             }
         }
-        turn_matrix(result, ROWS, s->n, rows, c + i * s->ldc, s->ldc, false);
+    }
+}
+
+/* Few columns: vectors along them, numbers of A repeated; so A is not turned, nor is C. */
+static void narrow(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                   float *scratch)
+{
+    float *padded = scratch, *result = scratch + DEEP_ALONG * ROWS;
+    block all = { .turned = padded,
+                  .ldb = s->lda,
+                  .columns = s->m,
+                  .group = s->m,
+                  .below = DEEP_ALONG * s->ldb };
+    for (int64_t j = 0; j < s->n; j += ROWS) {
+        const int64_t columns = least(ROWS, s->n - j);
+        for (int64_t k = 0; k < s->k; k += DEEP_ALONG) {
+            all.b = a + k;
+            all.deep = least(DEEP_ALONG, s->k - k);
+            all.more = k > 0;
+            list_lines(&all, b + k * s->ldb + j, s->ldb, all.deep, columns);
+            for (int64_t p = 0; p < all.deep; p++)
+                for (int64_t q = 0; q < ROWS; q += LANES)
+                    _mm512_store_ps(
+                        padded + p * ROWS + q,
+                        _mm512_maskz_loadu_ps(lanes(columns - q), b + (k + p) * s->ldb + j + q));
+            run_block(&all, 0, s->m, result, true, columns);
+        }
+        for (int64_t i = 0; i < s->m; i++)
+            for (int64_t q = 0; q < columns; q += LANES)
+                _mm512_mask_storeu_ps(c + i * s->ldc + j + q, lanes(columns - q),
+                                      _mm512_load_ps(result + i * ROWS + q));
     }
 }
 
 static void plain(const ls__matmul_shape *s, const float *a, const float *b, float *c,
                   float *scratch)
 {
-    striped(s, a, b, c, scratch, false);
+    if (s->n <= LS__GEMM_NARROW)
+        narrow(s, a, b, c, scratch);
+    else
+        striped(s, a, b, c, scratch, false);
 }
 
 static void b_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
