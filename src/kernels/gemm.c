@@ -1,11 +1,6 @@
 /* See gemm.h: which products, and with which kernel. */
 #include "kernels/gemm.h"
 
-static int64_t up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /*
  * GF/s within steps of `mlp`, 64 rows, both cores at work (bench train mlp --explain, several runs on a
  * machine that others use; oneDNN 2.6.3 by the routes of matmul.c, then these kernels):
@@ -35,7 +30,7 @@ bool ls__gemm_pays(const ls__matmul_shape *s)
 size_t ls__gemm_scratch(const ls__matmul_shape *s)
 {
     if (s->ta)
-        return (size_t)(s->k * (16 + up(s->n, LS__GEMM_WIDE)));
+        return (size_t)(s->k * 16 + ls__gemm_panel_floats(s->k, s->n));
     const int64_t deep = s->tb || s->n <= LS__GEMM_NARROW ? LS__GEMM_DEEP_ALONG : LS__GEMM_DEEP;
     return (size_t)(LS__GEMM_ROWS * (deep + (s->n > s->m ? s->n : s->m)));
 }

@@ -26,20 +26,28 @@ void ls__gemm_run(const ls__matmul_shape *shape, const float *a, const float *b,
 
 /* ---- A^T B, piece by piece --------------------------------------------------------------------- */
 
-/* Lines of memory that are brought to the second cache while something is multiplied, one after the
- * other (all at once, they would be waited for): those at `lines`, `shift` floats on. A line that is
- * not memory does no harm. */
+/* Lines of memory that are brought to the second cache while something is multiplied, one in a round
+ * (all at once, they would be waited for; those for which there is no round are left out): those at
+ * `lines`, `shift` floats on. A line that is not memory does no harm. */
 typedef struct ls__gemm_fetch {
     const float *const *lines;
     int64_t count;
     ptrdiff_t shift;
 } ls__gemm_fetch;
 
+/* Part `i` of `parts`. */
+static inline ls__gemm_fetch ls__gemm_fetch_part(const ls__gemm_fetch *all, int64_t i,
+                                                 int64_t parts)
+{
+    const int64_t first = all->count * i / parts, past = all->count * (i + 1) / parts;
+    return (ls__gemm_fetch){ all->lines + first, past - first, all->shift };
+}
+
 /* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
  * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
  * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. */
 typedef struct ls__gemm_pieces {
-    void (*panels)(const float *b, int64_t k, int64_t n, float *to); /* k x up(n, WIDE) floats */
+    void (*panels)(const float *b, int64_t ldb, int64_t k, int64_t n, float *to);
     void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */
     void (*make)(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
                  int64_t column, int64_t columns, float *c, int64_t ldc,
@@ -65,5 +73,11 @@ enum {
     LS__GEMM_ROWS = 64, /* rows of A that B meets at once */
     LS__GEMM_NARROW = 128 /* columns of B up to which A B is made the other way round */
 };
+
+/* Floats of B's panels. */
+static inline int64_t ls__gemm_panel_floats(int64_t k, int64_t n)
+{
+    return k * ((n + LS__GEMM_WIDE - 1) / LS__GEMM_WIDE * LS__GEMM_WIDE);
+}
 
 #endif

@@ -17,16 +17,11 @@
 
 enum {
     MOST = LS__PRODUCTS_MOST,
-    COLUMNS = 128,                  /* made at once */
-    LINE = 16,                      /* floats */
-    TILE = LS__GEMM_TALL * COLUMNS, /* floats of a replica's */
+    COLUMNS = 128,                                                   /* made at once */
+    LINE = 16,                                                       /* floats */
+    TILE = LS__GEMM_TALL * COLUMNS,                                  /* floats of a replica's */
     LINES = (1 + LS__MOST_SLOTS) * LS__GEMM_TALL * (COLUMNS / LINE), /* of all that changes */
 };
-
-static int64_t up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy)
 {
@@ -105,7 +100,7 @@ static size_t scratch(ls_call *c)
     int64_t floats = 0, deepest = 0;
     for (int r = 0; r < v; r++) {
         const ls__spec *dy = c->in[kind->numbers + v + r];
-        floats += dy->dims[0] * up(dy->dims[1], LS__GEMM_WIDE);
+        floats += ls__gemm_panel_floats(dy->dims[0], dy->dims[1]);
         deepest = dy->dims[0] > deepest ? dy->dims[0] : deepest;
     }
     return (size_t)(floats + v * own_floats(v, deepest)) * sizeof(float);
@@ -115,7 +110,7 @@ static void pack_share(void *arg, int rank)
 {
     job *j = arg;
     for (int r = rank; r < j->replicas; r += j->ranks)
-        j->gemm->panels(j->of[r].dy, j->of[r].k, j->n, j->of[r].panels);
+        j->gemm->panels(j->of[r].dy, j->n, j->of[r].k, j->n, j->of[r].panels);
 }
 
 /* Lines of the weights and slots in the first rows and columns; all others are some way on. */
@@ -135,11 +130,10 @@ static void make(const job *j, int64_t row, int64_t tall, int64_t column, const 
                  float *tiles, const ls__gemm_fetch *fetch)
 {
     const bool below = column + COLUMNS >= j->n;
-    const ptrdiff_t next = below ? (row + tall) * j->n : row * j->n + column + COLUMNS;
+    ls__gemm_fetch next = *fetch;
+    next.shift = below ? (row + tall) * j->n : row * j->n + column + COLUMNS;
     for (int r = 0; r < j->replicas; r++) {
-        const int64_t first = fetch->count * r / j->replicas;
-        const int64_t past = fetch->count * (r + 1) / j->replicas;
-        const ls__gemm_fetch share = { fetch->lines + first, past - first, next };
+        const ls__gemm_fetch share = ls__gemm_fetch_part(&next, r, j->replicas);
         j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, tall, column,
                       COLUMNS, tiles + r * TILE, COLUMNS, &share);
     }
@@ -192,7 +186,7 @@ static void take_operands(const ls_call *c, job *j, int first)
                               .dy = c->in_data[first + j->replicas + r],
                               .k = dy->dims[0],
                               .panels = room };
-        room += dy->dims[0] * up(dy->dims[1], LS__GEMM_WIDE);
+        room += ls__gemm_panel_floats(dy->dims[0], dy->dims[1]);
         j->deepest = j->of[r].k > j->deepest ? j->of[r].k : j->deepest;
     }
     j->own = room;

@@ -1,0 +1,278 @@
+/*
+ * A B and A B^T of gemm.c, which includes this where there is AVX-512: stripes of a few columns of the
+ * result, for up to 64 rows of A at once.
+ */
+#ifndef LS__KERNELS_CPU_GEMM_STRIPES_H
+#define LS__KERNELS_CPU_GEMM_STRIPES_H
+
+#include "kernels/gemm.h"
+
+#include <immintrin.h>
+#include <stdbool.h>
+
+enum {
+    LANES = 16,
+    DEEP = LS__GEMM_DEEP,
+    DEEP_ALONG = LS__GEMM_DEEP_ALONG,
+    ROWS = LS__GEMM_ROWS,
+    VECTORS = ROWS / LANES, /* of those rows */
+    MOST_COLUMNS = 16,      /* of a stripe */
+    GROUP = 48,             /* columns that are fetched together: some stripes, some lines */
+    MOST_LINES = DEEP_ALONG * ROWS / LANES
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The first n lanes; all of them from 16 on, none below 1. */
+INLINE __mmask16 lanes(int64_t n)
+{
+    return n >= LANES ? (__mmask16)0xffff : n <= 0 ? (__mmask16)0 : (__mmask16)((1u << n) - 1);
+}
+
+/* ---- turning -------------------------------------------------------------------------------- */
+
+/* 16 rows of 16 become columns. */
+INLINE void turn(__m512 r[LANES])
+{
+    __m512 t[LANES];
+    for (int i = 0; i < LANES; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < LANES; i += 4) {
+        r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+        r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
+        r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xdd);
+    }
+}
+
+/* `rows` x `cols` numbers become cols x rows; with `pad`, rows of the result are filled up with zeros to
+ * whole vectors. */
+static void turn_matrix(const float *from, int64_t ld, int64_t rows, int64_t cols, float *to,
+                        int64_t ldto, bool pad)
+{
+    for (int64_t i = 0; i < rows; i += LANES)
+        for (int64_t j = 0; j < cols; j += LANES) {
+            const int64_t high = least(LANES, rows - i), wide = least(LANES, cols - j);
+            const __mmask16 in = lanes(wide), out = pad ? (__mmask16)0xffff : lanes(high);
+            __m512 r[LANES];
+            for (int k = 0; k < LANES; k++)
+                r[k] = k < high ? _mm512_maskz_loadu_ps(in, from + (i + k) * ld + j)
+                                : _mm512_setzero_ps();
+            turn(r);
+            for (int k = 0; k < wide; k++)
+                _mm512_mask_storeu_ps(to + (j + k) * ldto + i, out, r[k]);
+        }
+}
+
+/* ---- A B and A B^T ------------------------------------------------------------------------------- */
+
+/* Some columns of the result, for up to 64 rows of A: C^T, 64 numbers a row. */
+typedef struct stripe {
+    const float *turned; /* [deep][64] of A */
+    const float *b;
+    int64_t ldb, deep;
+    float *c;
+    bool more; /* C^T has the sums so far */
+    ls__gemm_fetch fetch;
+} stripe;
+
+typedef __m512 stripe_sums[MOST_COLUMNS][VECTORS];
+
+/* `along`: k runs along the rows of B, which are columns of the result; otherwise down its columns. */
+INLINE void add_products(const stripe *s, int64_t k, bool along, int columns, int vectors,
+                         stripe_sums sum)
+{
+    const int64_t column = along ? s->ldb : 1, step = along ? 1 : s->ldb;
+    __m512 x[VECTORS];
+    for (int v = 0; v < vectors; v++)
+        x[v] = _mm512_load_ps(s->turned + k * ROWS + v * LANES);
+    for (int i = 0; i < columns; i++) {
+        const __m512 w = _mm512_set1_ps(s->b[i * column + k * step]);
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = _mm512_fmadd_ps(w, x[v], sum[i][v]);
+    }
+}
+
+INLINE void run_stripe(const stripe *s, bool along, int columns, int vectors)
+{
+    stripe_sums sum;
+    for (int i = 0; i < columns; i++)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = s->more ? _mm512_load_ps(s->c + i * ROWS + v * LANES) : _mm512_setzero_ps();
+    int64_t k = 0;
+    for (int64_t line = 0; k + 2 <= s->deep; k += 2, line++) {
+        if (line < s->fetch.count)
+            _mm_prefetch((const char *)(s->fetch.lines[line] + s->fetch.shift), _MM_HINT_T1);
+        add_products(s, k, along, columns, vectors, sum);
+        add_products(s, k + 1, along, columns, vectors, sum);
+    }
+    if (k < s->deep)
+        add_products(s, k, along, columns, vectors, sum);
+    for (int i = 0; i < columns; i++)
+        for (int v = 0; v < vectors; v++)
+            _mm512_store_ps(s->c + i * ROWS + v * LANES, sum[i][v]);
+}
+
+/* Columns of a stripe: 24 sums in registers, 16 where there is one vector a column. */
+INLINE int columns_of(int vectors)
+{
+    return vectors == 1 ? MOST_COLUMNS : 24 / vectors;
+}
+
+/* Some of k, for all columns of the result. */
+typedef struct block {
+    const float *turned, *b; /* as of a stripe; B from its first column on */
+    int64_t ldb, deep, columns;
+    bool more;
+    int64_t group;                  /* columns, while which are made... */
+    ls__gemm_fetch fetch;           /* ...this is fetched: what the next group needs... */
+    ptrdiff_t next, below;          /* ...so far on for each group; behind the last */
+    const float *lines[MOST_LINES]; /* what `fetch` has */
+} block;
+
+/* Lines of `rows` rows of some numbers. */
+static void list_lines(block *all, const float *from, int64_t ld, int64_t rows, int64_t numbers)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t q = 0; q < numbers; q += LANES)
+            all->lines[n++] = from + i * ld + q;
+    all->fetch = (ls__gemm_fetch){ .lines = all->lines, .count = n };
+}
+
+INLINE stripe stripe_of(const block *all, int64_t j, float *c, bool along)
+{
+    return (stripe){ .turned = all->turned,
+                     .b = all->b + j * (along ? all->ldb : 1),
+                     .ldb = all->ldb,
+                     .deep = all->deep,
+                     .c = c,
+                     .more = all->more };
+}
+
+/* Columns [first, past), from the first of a group on, to c. */
+INLINE void run_stripes(const block *all, int64_t first, int64_t past, float *c, bool along,
+                        int vectors)
+{
+    const int columns = columns_of(vectors);
+    const int64_t stripes = (all->group + columns - 1) / columns;
+    int64_t j = first;
+    for (; j + columns <= past; j += columns, c += columns * ROWS) {
+        const int64_t group = j / all->group + 1, next = group * all->group;
+        ls__gemm_fetch ahead = all->fetch;
+        ahead.shift = next < all->columns ? group * all->next : all->below;
+        stripe each = stripe_of(all, j, c, along);
+        each.fetch = ls__gemm_fetch_part(&ahead, j % all->group / columns, stripes);
+        run_stripe(&each, along, columns, vectors);
+    }
+    for (; j + 4 <= past; j += 4, c += 4 * ROWS) {
+        const stripe four = stripe_of(all, j, c, along);
+        run_stripe(&four, along, 4, vectors);
+    }
+    for (; j < past; j++, c += ROWS) {
+        const stripe one = stripe_of(all, j, c, along);
+        run_stripe(&one, along, 1, vectors);
+    }
+}
+
+/* For so many numbers of a column. */
+INLINE void run_block(const block *all, int64_t first, int64_t past, float *c, bool along,
+                      int64_t numbers)
+{
+    switch ((numbers + LANES - 1) / LANES) {
+    case 1:
+        run_stripes(all, first, past, c, along, 1);
+        break;
+    case 2:
+        run_stripes(all, first, past, c, along, 2);
+        break;
+    case 3:
+        run_stripes(all, first, past, c, along, 3);
+        break;
+    default:
+        run_stripes(all, first, past, c, along, 4);
+    }
+}
+
+INLINE void striped(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                    float *scratch, bool along)
+{
+    const int64_t most = along ? DEEP_ALONG : DEEP, step = along ? 1 : s->ldb;
+    float *turned = scratch, *result = scratch + most * ROWS;
+    block all = { .turned = turned,
+                  .ldb = s->ldb,
+                  .columns = s->n,
+                  .group = GROUP,
+                  .next = GROUP * (along ? s->ldb : 1),
+                  .below = most * step };
+    for (int64_t i = 0; i < s->m; i += ROWS) {
+        const int64_t rows = least(ROWS, s->m - i);
+        for (int64_t k = 0; k < s->k; k += most) {
+            all.b = b + k * step;
+            all.deep = least(most, s->k - k);
+            all.more = k > 0;
+            list_lines(&all, all.b, s->ldb, along ? GROUP : all.deep, along ? all.deep : GROUP);
+            turn_matrix(a + i * s->lda + k, s->lda, rows, all.deep, turned, ROWS, true);
+            /* Of one block, the result is turned while it is in the first cache. */
+            const int64_t group = s->k > most ? s->n : GROUP;
+            for (int64_t j = 0; j < s->n; j += group) {
+                const int64_t past = least(j + group, s->n);
+                run_block(&all, j, past, result, along, rows);
+                if (k + most >= s->k)
+                    turn_matrix(result, ROWS, past - j, rows, c + i * s->ldc + j, s->ldc, false);
+            }
+        }
+    }
+}
+
+/* Few columns: vectors along them, numbers of A repeated; so A is not turned, nor is C. */
+static void narrow(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                   float *scratch)
+{
+    float *padded = scratch, *result = scratch + DEEP_ALONG * ROWS;
+    block all = { .turned = padded,
+                  .ldb = s->lda,
+                  .columns = s->m,
+                  .group = s->m,
+                  .below = DEEP_ALONG * s->ldb };
+    for (int64_t j = 0; j < s->n; j += ROWS) {
+        const int64_t columns = least(ROWS, s->n - j);
+        for (int64_t k = 0; k < s->k; k += DEEP_ALONG) {
+            all.b = a + k;
+            all.deep = least(DEEP_ALONG, s->k - k);
+            all.more = k > 0;
+            list_lines(&all, b + k * s->ldb + j, s->ldb, all.deep, columns);
+            for (int64_t p = 0; p < all.deep; p++)
+                for (int64_t q = 0; q < ROWS; q += LANES)
+                    _mm512_store_ps(
+                        padded + p * ROWS + q,
+                        _mm512_maskz_loadu_ps(lanes(columns - q), b + (k + p) * s->ldb + j + q));
+            run_block(&all, 0, s->m, result, true, columns);
+        }
+        for (int64_t i = 0; i < s->m; i++)
+            for (int64_t q = 0; q < columns; q += LANES)
+                _mm512_mask_storeu_ps(c + i * s->ldc + j + q, lanes(columns - q),
+                                      _mm512_load_ps(result + i * ROWS + q));
+    }
+}
+
+#endif
