@@ -74,11 +74,25 @@ static int64_t all_steps(const session_request *r, const session *s)
     return r->steps > 0 && (all == 0 || r->steps < all) ? r->steps : all;
 }
 
+/* Language models begin slowly: with the full rate from the first step, some seeds spend hundreds of
+ * steps where all bytes of a frequency look alike. How long is the same for any number of steps, for a
+ * run that is resumed with more; but a cosine is that of its steps anyway, and needs some to fall in. */
+static int64_t warmup_of(const session_request *r, const session *s)
+{
+    enum { OF_TEXT = 100 };
+    if (r->warmup != 0)
+        return r->warmup > 0 ? r->warmup : 0;
+    if (!s->text)
+        return 0;
+    const int64_t half = all_steps(r, s) / 2;
+    return r->schedule == SCHEDULE_COSINE && half < OF_TEXT ? half : OF_TEXT;
+}
+
 /* A cosine has an end to fall to, or it is no cosine. */
 static int check_schedule(const cli *c, const session_request *r, const session *s)
 {
-    int64_t steps = all_steps(r, s);
-    if (r->schedule != SCHEDULE_COSINE || steps > r->warmup)
+    const int64_t steps = all_steps(r, s), warmup = warmup_of(r, s);
+    if (r->schedule != SCHEDULE_COSINE || steps > warmup)
         return EXIT_DONE;
     if (steps == 0)
         return cli_error(c, EXIT_USAGE, LS_INVALID, "say how many with --steps",
@@ -89,7 +103,7 @@ static int check_schedule(const cli *c, const session_request *r, const session 
                      "give a smaller --warmup, or more --steps or --epochs",
                      "--schedule cosine falls after the warm-up, and --warmup %lld leaves none of "
                      "%lld steps",
-                     (long long)r->warmup, (long long)steps);
+                     (long long)warmup, (long long)steps);
 }
 
 static double rate_of(const session_request *r)
@@ -99,10 +113,11 @@ static double rate_of(const session_request *r)
 
 static ls_schedule schedule_of(const session_request *r, const session *s)
 {
-    bool falls = r->schedule == SCHEDULE_COSINE;
+    const bool falls = r->schedule == SCHEDULE_COSINE;
+    const int64_t warmup = warmup_of(r, s);
     return *LS_SCHEDULE(.kind = falls ? LS_SCHEDULE_COSINE : LS_SCHEDULE_CONSTANT,
-                        .rate = rate_of(r), .steps = falls ? all_steps(r, s) - r->warmup : 0,
-                        .warmup_steps = r->warmup);
+                        .rate = rate_of(r), .steps = falls ? all_steps(r, s) - warmup : 0,
+                        .warmup_steps = warmup);
 }
 
 static ls_optimizer *make_optimizer(const session_request *r, const session *s)
@@ -292,6 +307,16 @@ bool session_read_cross_device(const char *text, void *to)
         return true;
     ls_error(); /* the table says what is expected */
     return false;
+}
+
+bool session_read_warmup(const char *text, void *to)
+{
+    int64_t *steps = to;
+    if (!cli_whole(text, 0, INT64_MAX / 4096, steps))
+        return false;
+    if (*steps == 0)
+        *steps = -1;
+    return true;
 }
 
 bool session_read_rate(const char *text, void *to)

@@ -39,7 +39,7 @@ typedef struct session_request {
     double weight_decay;       /* NaN: the optimizer's own */
     double clip;               /* of the global norm; 0: none */
     session_schedule schedule; /* cosine: the rate falls to 0 in half a wave over all steps... */
-    int64_t warmup;            /* ...after so many in which it climbs */
+    int64_t warmup;            /* ...after so many in which it climbs; 0: the model's own, -1: none */
     int64_t epochs, steps;     /* for that; 0: not known */
     uint64_t seed;
     const char *command;     /* for the record */
@@ -85,6 +85,7 @@ bool session_read_replicas(const char *text, void *to); /* int64_t, 1 to 1024 */
 bool session_read_threads(const char *text, void *to);  /* int64_t, 1 to 1024 */
 bool session_read_optimizer(const char *text, void *to);
 bool session_read_cross_device(const char *text, void *to);
+bool session_read_warmup(const char *text, void *to);
 bool session_read_rate(const char *text, void *to);  /* double, above 0 */
 bool session_read_share(const char *text, void *to); /* double, 0 or more */
 bool session_read_seed(const char *text, void *to);  /* uint64_t */

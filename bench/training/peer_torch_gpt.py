@@ -3,6 +3,7 @@
 Bytes, 4 layers that normalise first, width 256, 8 heads, 128 places with learned positions, GELU in an
 MLP four times as wide, the embeddings used again at the end, GPT-2's initial values.
 """
+import itertools
 import subprocess
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn import functional
 
 BYTES, LAYERS, WIDTH, HEADS, CONTEXT = 256, 4, 256, 8, 128
 SPREAD = 0.02
+RATE, WARMUP = 1e-3, 100
 HELD_OUT = 0.05  # of the text, at its end, is for tests
 
 
@@ -73,4 +75,12 @@ def batches(generator, size, rank, replicas):
 
 
 def optimizer(parameters):
-    return torch.optim.AdamW(parameters, 1e-3, fused=True)
+    """AdamW, whose rate climbs from 0 in the first steps, as of `lockstep train gpt`."""
+    update = torch.optim.AdamW(parameters, RATE, fused=True)
+    done = itertools.count()
+
+    def climb(*_):
+        update.param_groups[0]["lr"] = RATE * min(1, next(done) / WARMUP)
+
+    update.register_step_pre_hook(climb)
+    return update

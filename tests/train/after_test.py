@@ -166,6 +166,24 @@ def samples_text():
     failed('run', '--json', command='sample', status=2, says='predict')
 
 
+def warms_up():
+    """A language model's rate climbs for 100 steps, unless it is told otherwise; or for half of a cosine's."""
+    with open('letters.txt', 'w') as f:
+        f.write('abracadabra ' * 400)
+    with open('letters.c', 'w') as f:
+        f.write('#include <lockstep/train.h>\nls_model *lockstep_model(void)\n{\n'
+                '    ls_model *m = ls_model_new(LS_MODEL(.name = "letters", .input = "i32[8]", .label = "i32[8]"));\n'
+                '    ls_embedding_layer(m, NULL, 256, 256, 0);\n    return m;\n}\n')
+
+    def weights(*words):
+        return lockstep('train', 'letters.c', '--data', 'letters.txt', '--batch', 4, '--steps', 6, '--json', *words).shas[0]
+    own, hundred, none, cosine, half = (weights(*words.split()) for words in (
+        '', '--warmup 100', '--warmup 0', '--schedule cosine', '--schedule cosine --warmup 3'))
+    check(own == hundred, 'not a warm-up of 100 steps')
+    check(none != hundred, '--warmup 0 warms up')
+    check(cosine == half, 'not half of the cosine')
+
+
 def fake_bible(text):
     """A directory for PATH with a program `bible` that prints this file, whatever it is asked."""
     os.makedirs('bin', exist_ok=True)
@@ -333,4 +351,4 @@ def elsewhere():
 
 
 main([evaluates, evaluates_without_options, evaluates_weights, does_not_evaluate, predicts, does_not_predict, samples_text,
-      plots, plots_resumed, logs, profiles, benches, explained, benches_shorter, own_model, elsewhere])
+      warms_up, plots, plots_resumed, logs, profiles, benches, explained, benches_shorter, own_model, elsewhere])
