@@ -26,7 +26,7 @@ void ls__gemm_run(const ls__matmul_shape *shape, const float *a, const float *b,
 
 /* ---- A^T B, piece by piece --------------------------------------------------------------------- */
 
-/* Lines of memory that are brought to the second cache while something is multiplied, one in a round
+/* Lines of memory that are brought to a cache while something is multiplied, one in a round
  * (all at once, they would be waited for; those for which there is no round are left out): those at
  * `lines`, `shift` floats on. A line that is not memory does no harm. */
 typedef struct ls__gemm_fetch {
@@ -45,7 +45,8 @@ static inline ls__gemm_fetch ls__gemm_fetch_part(const ls__gemm_fetch *all, int6
 
 /* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
  * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
- * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. */
+ * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on, while the lines of
+ * `meanwhile` are brought here to be written. */
 typedef struct ls__gemm_pieces {
     void (*panels)(const float *b, int64_t ldb, int64_t k, int64_t n, float *to);
     void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */

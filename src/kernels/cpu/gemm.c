@@ -55,7 +55,7 @@ INLINE void run_tile(const tile *t, int tall)
     for (int64_t k = 0; k < t->deep; k++, a += tall, b += WIDE) {
         const __m512 b0 = _mm512_load_ps(b), b1 = _mm512_load_ps(b + LANES);
         if (k < t->fetch.count)
-            _mm_prefetch((const char *)(t->fetch.lines[k] + t->fetch.shift), _MM_HINT_T1);
+            __builtin_prefetch(t->fetch.lines[k] + t->fetch.shift, 1, 2); /* to be written */
         for (int i = 0; i < tall; i++) {
             const __m512 x = _mm512_set1_ps(a[i]);
             sum[i][0] = _mm512_fmadd_ps(x, b0, sum[i][0]);

@@ -47,21 +47,36 @@ SHAPED(f64, double, __builtin_fma)
         }                                                                                          \
     }
 
+/* Of all replicas the one that updates an element is the only one to write it, but all have read it: a
+ * store would wait until the others' caches gave the line up. So weights are asked for early, to write.
+ * (In training cnn on two cores, adam_reduced of a device's half: 197 us without, 149 us with it.) */
+enum { STRIP = 256, EARLY = 256 };
+#define STRIPS(type, update)                                                                       \
+    type *w = at[0];                                                                               \
+    int64_t i = 0;                                                                                 \
+    for (const int64_t strip = STRIP; i + strip <= n; i += strip) {                                \
+        for (int k = 0; k < STRIP; k += 64 / (int)sizeof(type))                                    \
+            __builtin_prefetch(w + i + EARLY + k, 1);                                              \
+        update;                                                                                    \
+    }                                                                                              \
+    const int64_t strip = n - i;                                                                   \
+    update
+
 #define SGD(name, type, shape, fma)                                                                \
-    static void name##_loop(type *restrict w, const type *restrict g, const ls__update *p,         \
-                            int64_t n)                                                             \
+    static inline void name##_loop(type *restrict w, const type *restrict g, const ls__update *p,  \
+                                   int64_t n)                                                      \
     {                                                                                              \
         const type minus_rate = (type)-p->rate;                                                    \
         LOOPS(type, shape, w[i] = fma(minus_rate, gi, wi))                                         \
     }                                                                                              \
     static void name(void *const *at, const void *g, const ls__update *p, int64_t n)               \
     {                                                                                              \
-        name##_loop(at[0], g, p, n);                                                               \
+        STRIPS(type, name##_loop(w + i, (const type *)g + i, p, strip));                           \
     }
 
 #define MOMENTUM(name, type, shape, fma)                                                           \
-    static void name##_loop(type *restrict w, type *restrict m, const type *restrict g,            \
-                            const ls__update *p, int64_t n)                                        \
+    static inline void name##_loop(type *restrict w, type *restrict m, const type *restrict g,     \
+                                   const ls__update *p, int64_t n)                                 \
     {                                                                                              \
         const type minus_rate = (type)-p->rate, keep = (type)p->momentum;                          \
         if (p->nesterov) {                                                                         \
@@ -74,12 +89,13 @@ SHAPED(f64, double, __builtin_fma)
     }                                                                                              \
     static void name(void *const *at, const void *g, const ls__update *p, int64_t n)               \
     {                                                                                              \
-        name##_loop(at[0], at[1], g, p, n);                                                        \
+        type *m = at[1];                                                                           \
+        STRIPS(type, name##_loop(w + i, m + i, (const type *)g + i, p, strip));                    \
     }
 
 #define ADAM(name, type, shape, fma, root)                                                         \
-    static void name##_loop(type *restrict w, type *restrict m, type *restrict v,                  \
-                            const type *restrict g, const ls__update *p, int64_t n)                \
+    static inline void name##_loop(type *restrict w, type *restrict m, type *restrict v,           \
+                                   const type *restrict g, const ls__update *p, int64_t n)         \
     {                                                                                              \
         const type minus_rate = (type)-p->rate, epsilon = (type)p->epsilon;                        \
         const type a = (type)p->one_minus_beta1, b = (type)p->one_minus_beta2;                     \
@@ -89,7 +105,8 @@ SHAPED(f64, double, __builtin_fma)
     }                                                                                              \
     static void name(void *const *at, const void *g, const ls__update *p, int64_t n)               \
     {                                                                                              \
-        name##_loop(at[0], at[1], at[2], g, p, n);                                                 \
+        type *m = at[1], *v = at[2];                                                               \
+        STRIPS(type, name##_loop(w + i, m + i, v + i, (const type *)g + i, p, strip));             \
     }
 
 SGD(sgd_f32, float, f32, __builtin_fmaf)
