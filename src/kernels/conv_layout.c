@@ -45,3 +45,29 @@ bool ls__conv_layout_is_elementwise_safe(const ls__conv_plan *plan, int arg)
     return false;
 #endif
 }
+
+#ifdef LS_HAVE_DNNL
+/* oneDNN's sizes are in the order n, c, h, w. */
+static int64_t block_of(const dnnl_memory_desc_t *d)
+{
+    const dnnl_blocking_desc_t *in = &d->format_desc.blocking;
+    if (d->ndims != 4 || in->inner_nblks != 1 || in->inner_idxs[0] != 1)
+        return 0;
+    const int64_t b = in->inner_blks[0], c = d->dims[1], h = d->dims[2], w = d->dims[3];
+    const bool dense = in->strides[3] == b && in->strides[2] == w * b &&
+                       in->strides[1] == h * w * b && in->strides[0] == c * h * w;
+    return dense && c % b == 0 ? b : 0;
+}
+#endif
+
+int64_t ls__conv_layout_block(const ls__conv_plan *plan, int arg)
+{
+    if (arg == LS__CONV_W || plan->arg[arg].plain ||
+        !ls__conv_layout_is_elementwise_safe(plan, arg))
+        return 0;
+#ifdef LS_HAVE_DNNL
+    return block_of(wanted(plan, arg));
+#else
+    return 0;
+#endif
+}

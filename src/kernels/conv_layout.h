@@ -16,4 +16,7 @@ bool ls__conv_plan_same_layout(const ls__conv_plan *a, int arg_a, const ls__conv
  * padding among them: what works on elements one by one may work on it as it is. */
 bool ls__conv_layout_is_elementwise_safe(const ls__conv_plan *plan, int arg);
 
+/* b of an activation that is wanted as [n, c / b, h, w, b], without padding; 0: it is not. */
+int64_t ls__conv_layout_block(const ls__conv_plan *plan, int arg);
+
 #endif

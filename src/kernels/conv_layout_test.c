@@ -91,11 +91,42 @@ static void test_elementwise_safe(void **state)
         }
 }
 
+/* Blocks are told of exactly where packing makes them. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 3, 16, 19, 64 };
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 18; k++) {
+            const int arg = k / 9 ? LS__CONV_X : LS__CONV_Y;
+            ls__conv_plan p =
+                plan_of(7, channels[i], 32, (ls__conv_pass)(k % 9 / 3), (ls__conv_layout)(k % 3));
+            const int64_t c = arg == LS__CONV_X ? channels[i] : 32, pixels = 7 * 7;
+            const int64_t n = ls__conv_count(&p.shape, arg);
+            float *x = packed(&p, arg);
+            int64_t found = 0;
+            for (int64_t b = 4; b <= 16 && !p.arg[arg].plain; b *= 2) {
+                bool blocks = c % b == 0 && p.arg[arg].bytes == (size_t)n * sizeof *x;
+                for (int64_t e = 0; e < n && blocks; e++) {
+                    const int64_t channel = e % c, pixel = e / c % pixels, image = e / c / pixels;
+                    blocks =
+                        x[((image * (c / b) + channel / b) * pixels + pixel) * b + channel % b] ==
+                        (float)(e + 1);
+                }
+                found = blocks ? b : found;
+            }
+            assert_int_equal(ls__conv_layout_block(&p, arg), found);
+            free(x);
+            ls__conv_plan_close(&p);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_elementwise_safe),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

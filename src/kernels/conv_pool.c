@@ -32,7 +32,7 @@ int64_t ls__conv_pool_scratch(const ls__conv_shape *s)
     return (s->h + s->pad_top + s->pad_bottom) * frame_row(s) + BEHIND;
 }
 
-static ls__conv_pool_image open_image(const ls__conv_shape *s, float *frame)
+static ls__conv_pool_image open_image(const ls__conv_shape *s, bool block, float *frame)
 {
     memset(frame, 0, (size_t)ls__conv_pool_scratch(s) * sizeof *frame);
     return (ls__conv_pool_image){ .row = frame_row(s),
@@ -40,6 +40,9 @@ static ls__conv_pool_image open_image(const ls__conv_shape *s, float *frame)
                                   .oc = s->oc,
                                   .ph = s->oh / 2,
                                   .pw = s->ow / 2,
+                                  .pixel = block ? LS__CONV_POOL_BLOCK : s->oc,
+                                  .group =
+                                      LS__CONV_POOL_BLOCK * (block ? (s->oh / 2) * (s->ow / 2) : 1),
                                   .data = frame };
 }
 
@@ -61,20 +64,20 @@ static int64_t marked(const ls__conv_pool_image *i)
     return i->ph * i->pw * ls__conv_pool_groups(i->oc) * LS__CONV_POOL_WORDS;
 }
 
-void ls__conv_pool_forward(const ls__conv_shape *s, const float *x, const float *w,
+void ls__conv_pool_forward(const ls__conv_shape *s, bool block, const float *x, const float *w,
                            const float *bias, float *p, uint16_t *marks, float *scratch)
 {
-    const ls__conv_pool_image image = open_image(s, scratch);
+    const ls__conv_pool_image image = open_image(s, block, scratch);
     for (int64_t n = 0; n < s->n; n++) {
         fill(s, x + n * s->h * s->w, scratch);
         kernels()->forward(&image, w, bias, p + n * pooled(&image), marks + n * marked(&image));
     }
 }
 
-void ls__conv_pool_backward(const ls__conv_shape *s, const float *x, const float *dp,
+void ls__conv_pool_backward(const ls__conv_shape *s, bool block, const float *x, const float *dp,
                             const uint16_t *marks, float *dw, float *dbias, float *scratch)
 {
-    const ls__conv_pool_image image = open_image(s, scratch);
+    const ls__conv_pool_image image = open_image(s, block, scratch);
     memset(dw, 0, (size_t)(s->kh * s->kw * s->oc) * sizeof *dw);
     memset(dbias, 0, (size_t)s->oc * sizeof *dbias);
     for (int64_t n = 0; n < s->n; n++) {

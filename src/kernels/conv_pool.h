@@ -4,7 +4,8 @@
  * made of and what is left of it. It never reaches memory.
  *
  * One input channel, a square filter of 3 or 5, stride 1, any padding; the pool is 2 x 2 with stride 2,
- * and drops an odd last row or column. NHWC, HWIO, f32.
+ * and drops an odd last row or column. NHWC, HWIO, f32. With `block` what is pooled, and its gradient, are in
+ * blocks of 16 channels, which are then a multiple of that: [n, oc / 16, oh / 2, ow / 2, 16].
  *
  * Per 16 channels of a pooled number three words of `marks` say where it came from: a bit for each
  * channel, set if the winner was on the right, if it was below, and if it is greater than 0 (else relu
@@ -37,10 +38,12 @@ enum { LS__CONV_POOL_RIGHT, LS__CONV_POOL_BELOW, LS__CONV_POOL_PASSES, LS__CONV_
 /* Floats of scratch memory for either way. */
 int64_t ls__conv_pool_scratch(const ls__conv_shape *s);
 
-/* p [n, oh / 2, ow / 2, oc]; marks [n, oh / 2, ow / 2, groups, words]. */
-void ls__conv_pool_forward(const ls__conv_shape *s, const float *x, const float *w,
+enum { LS__CONV_POOL_BLOCK = 16 };
+
+/* p [n, oh / 2, ow / 2, oc], or in blocks; marks [n, oh / 2, ow / 2, groups, words]. */
+void ls__conv_pool_forward(const ls__conv_shape *s, bool block, const float *x, const float *w,
                            const float *bias, float *p, uint16_t *marks, float *scratch);
-void ls__conv_pool_backward(const ls__conv_shape *s, const float *x, const float *dp,
+void ls__conv_pool_backward(const ls__conv_shape *s, bool block, const float *x, const float *dp,
                             const uint16_t *marks, float *dw, float *dbias, float *scratch);
 
 /* ---- one image, as kernels see it ------------------------------------------------------------ */
@@ -50,6 +53,8 @@ typedef struct ls__conv_pool_image {
     int64_t k;         /* side of the filter */
     int64_t oc;        /* channels */
     int64_t ph, pw;    /* pooled */
+    int64_t pixel;     /* floats from a pooled pixel to the next... */
+    int64_t group;     /* ...and from 16 channels of it to the next 16 */
     const float *data; /* the image with its padding; some floats behind it may be read */
 } ls__conv_pool_image;
 

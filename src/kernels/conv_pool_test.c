@@ -77,8 +77,8 @@ static results with_kernels(const setting *t)
 {
     results r = room_for(t);
     float *scratch = malloc((size_t)ls__conv_pool_scratch(&t->s) * sizeof *scratch);
-    ls__conv_pool_forward(&t->s, t->x, t->w, t->bias, r.p, r.marks, scratch);
-    ls__conv_pool_backward(&t->s, t->x, t->dp, r.marks, r.dw, r.db, scratch);
+    ls__conv_pool_forward(&t->s, false, t->x, t->w, t->bias, r.p, r.marks, scratch);
+    ls__conv_pool_backward(&t->s, false, t->x, t->dp, r.marks, r.dw, r.db, scratch);
     free(scratch);
     return r;
 }
@@ -90,7 +90,14 @@ static results with_reference(const setting *t)
     results r = room_for(t);
     const int64_t row = s->w + s->pad_left + s->pad_right;
     float *frame = calloc((size_t)ls__conv_pool_scratch(s), sizeof *frame);
-    const ls__conv_pool_image image = { row, s->kh, s->oc, s->oh / 2, s->ow / 2, frame };
+    const ls__conv_pool_image image = { .row = row,
+                                        .k = s->kh,
+                                        .oc = s->oc,
+                                        .ph = s->oh / 2,
+                                        .pw = s->ow / 2,
+                                        .pixel = s->oc,
+                                        .group = 16,
+                                        .data = frame };
     for (int64_t n = 0; n < s->n; n++) {
         for (int64_t y = 0; y < s->h; y++)
             memcpy(frame + (y + s->pad_top) * row + s->pad_left, t->x + (n * s->h + y) * s->w,
@@ -193,6 +200,41 @@ static void what_one_after_the_other_gives(void **state)
     }
 }
 
+/* What is pooled, pixel by pixel, in blocks of 16 channels; the other way if `back`. */
+static void move_blocks(const setting *t, const float *from, float *to, bool back)
+{
+    const int64_t oc = t->s.oc, pixels = (t->s.oh / 2) * (t->s.ow / 2);
+    for (int64_t i = 0; i < t->pooled; i++) {
+        const int64_t c = i % oc, pixel = i / oc % pixels, n = i / oc / pixels;
+        const int64_t k = ((n * (oc / 16) + c / 16) * pixels + pixel) * 16 + c % 16;
+        to[back ? i : k] = from[back ? k : i];
+    }
+}
+
+/* Where what is pooled lies changes no bit. */
+static void in_blocks_of_channels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        if (cases[i].oc % LS__CONV_POOL_BLOCK != 0)
+            continue;
+        setting t = make_case(i);
+        results want = with_kernels(&t), got = room_for(&t);
+        float *scratch = malloc((size_t)ls__conv_pool_scratch(&t.s) * sizeof *scratch);
+        float *packed = calloc((size_t)t.pooled + 1, sizeof *packed);
+        ls__conv_pool_forward(&t.s, true, t.x, t.w, t.bias, packed, got.marks, scratch);
+        move_blocks(&t, packed, got.p, true);
+        move_blocks(&t, t.dp, packed, false);
+        ls__conv_pool_backward(&t.s, true, t.x, packed, got.marks, got.dw, got.db, scratch);
+        same_results(&t, &got, &want);
+        free(packed);
+        free(scratch);
+        drop_results(&got);
+        drop_results(&want);
+        drop(&t);
+    }
+}
+
 /* NaN wins its windows and lets no gradient through; an infinity does not meet a gradient of 0. */
 static void numbers_that_are_not(void **state)
 {
@@ -221,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bits_of_the_reference),
         cmocka_unit_test(what_one_after_the_other_gives),
+        cmocka_unit_test(in_blocks_of_channels),
         cmocka_unit_test(numbers_that_are_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,9 @@
  *
  * f32 is SIMD, the same bits at every instruction set; f64 is plain C. Zero
  * rows, channels and output sizes are legal.
+ *
+ * In f32 the image may be in blocks of channels, [n, c / block, h, w, block], as
+ * convolutions like it; what is pooled, and places, are plain in any case.
  */
 #ifndef LS__KERNELS_POOL_H
 #define LS__KERNELS_POOL_H
@@ -26,6 +29,7 @@ typedef struct ls__pool_shape {
     int64_t oh, ow;
     int64_t stride_h, stride_w;
     int64_t pad_top, pad_left, pad_bottom, pad_right;
+    int64_t block; /* 0: plain; else it divides c */
 } ls__pool_shape;
 
 /* Fills oh and ow from the rest; fails with LS_INVALID when a size, stride or

@@ -83,6 +83,68 @@ static void check_max(const ls__pool_kernels *k, const ls__pool_shape *s)
     free(x), free(dy), free(got), free(want), free(at), free(want_at);
 }
 
+/* The image in blocks of channels, [n, c / block, h, w, block]. */
+static float *in_blocks(const ls__pool_shape *s, int64_t block, const float *x)
+{
+    const int64_t pixels = s->h * s->w;
+    float *to = malloc((size_t)(s->n * pixels * s->c + 1) * sizeof *to);
+    for (int64_t i = 0; i < s->n * pixels * s->c; i++) {
+        const int64_t c = i % s->c, pixel = i / s->c % pixels, n = i / s->c / pixels;
+        to[((n * (s->c / block) + c / block) * pixels + pixel) * block + c % block] = x[i];
+    }
+    return to;
+}
+
+/* On an image in blocks: what the reference gives on the plain one. */
+static void check_blocks(const ls__pool_kernels *k, const ls__pool_shape *s, int64_t block)
+{
+    int64_t nx = s->n * s->h * s->w * s->c, ny = s->n * s->oh * s->ow * s->c;
+    float *x = values(nx, true), *dy = values(ny, false), *packed = in_blocks(s, block, x);
+    float *got = values(nx + ny, false), *want = values(nx + ny, false);
+    int32_t *at = calloc((size_t)ny + 1, 4), *want_at = calloc((size_t)ny + 1, 4);
+    ls__pool_shape blocked = *s;
+    blocked.block = block;
+    k->max_forward(&blocked, packed, got, at);
+    ls__ref_max_pool_forward_f32(s, x, want, want_at);
+    same(got, want, ny);
+    same(at, want_at, ny);
+    k->max_forward_relu(&blocked, packed, got, at);
+    for (int64_t i = 0; i < ny; i++)
+        want[i] = want[i] <= 0 ? 0 : want[i];
+    same(got, want, ny);
+    same(at, want_at, ny);
+    assert_true(k->max_backward(&blocked, dy, at, got));
+    ls__ref_max_pool_backward_f32(s, dy, at, want);
+    float *wanted = in_blocks(s, block, want);
+    same(got, wanted, nx);
+    if (ny > 0) {
+        at[pick(0, ny - 1)] = (int32_t)(s->h * s->w);
+        assert_false(k->max_backward(&blocked, dy, at, got));
+    }
+    free(x), free(dy), free(packed), free(got), free(want), free(wanted), free(at), free(want_at);
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    const ls__pool_kernels *table[3];
+    int n = TABLES(ls__pool_table, table);
+    for (int i = 0; i < 100; i++) {
+        static const int64_t blocks[] = { 16, 8, 4, 5 };
+        const int64_t block = blocks[i % 4];
+        ls__pool_shape s = random_shape();
+        s.c = block * pick(0, 3);
+        if (i % 3 == 0) /* tiles */
+            s.stride_h = s.kh, s.stride_w = s.kw;
+        if (ls__pool_shape_complete(&s) != LS_OK) {
+            assert_int_equal(ls_error(), LS_INVALID);
+            continue;
+        }
+        for (int k = 0; k < n; k++)
+            check_blocks(table[k], &s, block);
+    }
+}
+
 static void check_avg(const ls__pool_kernels *k, const ls__pool_shape *s)
 {
     int64_t nx = s->n * s->h * s->w * s->c, ny = s->n * s->oh * s->ow * s->c;
@@ -225,13 +287,10 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_shapes),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_f64),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_padding_does_not_count),
-        cmocka_unit_test(test_ties_and_nan),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_blocks),        cmocka_unit_test(test_f64),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_padding_does_not_count),
+        cmocka_unit_test(test_ties_and_nan),  cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

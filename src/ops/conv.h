@@ -31,8 +31,27 @@ typedef struct ls__conv_act_attrs {
     int64_t relu; /* 0 or 1 */
 } ls__conv_act_attrs;
 
+/* Of conv2d_pool_relu and its gradient: with `block` (16, else 0) what is pooled is packed in such blocks
+ * of channels, a vector in the graph. */
+typedef struct ls__conv_pool_attrs {
+    ls_ints stride;
+    ls_ints dilation;
+    int64_t padding;
+    int64_t block;
+} ls__conv_pool_attrs;
+
+typedef struct ls__conv_pool_grad_attrs {
+    ls_ints stride;
+    ls_ints dilation;
+    int64_t padding;
+    ls_ints shape; /* of the filter */
+    int64_t block;
+} ls__conv_pool_grad_attrs;
+
 _Static_assert(offsetof(ls__conv_grad_attrs, shape) == sizeof(ls__conv_attrs) &&
-                   offsetof(ls__conv_act_attrs, relu) == sizeof(ls__conv_attrs),
+                   offsetof(ls__conv_act_attrs, relu) == sizeof(ls__conv_attrs) &&
+                   offsetof(ls__conv_pool_attrs, block) == sizeof(ls__conv_attrs) &&
+                   offsetof(ls__conv_pool_grad_attrs, shape) == sizeof(ls__conv_attrs),
                "begin like ls__conv_attrs");
 
 /* Inputs 0 and 1 are of rank 4 and of one floating dtype. */

@@ -4,18 +4,23 @@
  *
  *     p, marks = conv2d_pool_relu(x, w, bias)
  *     dw, dbias = conv2d_pool_relu_grad(x, dp, marks)
+ *
+ * The layout pass may want p and dp packed, in blocks of channels.
  */
 #include "kernels/conv_pool.h"
 #include "ops/conv.h"
 
-static const ls_attr forward_attrs[] = { LS_ATTR_INTS(ls__conv_attrs, stride),
-                                         LS_ATTR_INTS(ls__conv_attrs, dilation),
-                                         LS_ATTR_INT(ls__conv_attrs, padding), LS_ATTR_END };
+static const ls_attr forward_attrs[] = { LS_ATTR_INTS(ls__conv_pool_attrs, stride),
+                                         LS_ATTR_INTS(ls__conv_pool_attrs, dilation),
+                                         LS_ATTR_INT(ls__conv_pool_attrs, padding),
+                                         LS_ATTR_INT(ls__conv_pool_attrs, block), LS_ATTR_END };
 
-static const ls_attr backward_attrs[] = { LS_ATTR_INTS(ls__conv_grad_attrs, stride),
-                                          LS_ATTR_INTS(ls__conv_grad_attrs, dilation),
-                                          LS_ATTR_INT(ls__conv_grad_attrs, padding),
-                                          LS_ATTR_INTS(ls__conv_grad_attrs, shape), LS_ATTR_END };
+static const ls_attr backward_attrs[] = { LS_ATTR_INTS(ls__conv_pool_grad_attrs, stride),
+                                          LS_ATTR_INTS(ls__conv_pool_grad_attrs, dilation),
+                                          LS_ATTR_INT(ls__conv_pool_grad_attrs, padding),
+                                          LS_ATTR_INTS(ls__conv_pool_grad_attrs, shape),
+                                          LS_ATTR_INT(ls__conv_pool_grad_attrs, block),
+                                          LS_ATTR_END };
 
 static ls_status check_inputs(const ls_call *c)
 {
@@ -35,6 +40,22 @@ static ls_status geometry(const ls_call *c, const int64_t *w, ls__conv_shape *s)
         st = ls_call_fail(c, LS_INVALID,
                           "wants one channel and a dense filter of 3 x 3 or 5 x 5 with stride 1");
     return st;
+}
+
+static ls_status check_block(const ls_call *c, const ls__conv_shape *s, int64_t block)
+{
+    if (block == 0 || (block == LS__CONV_POOL_BLOCK && s->oc % block == 0))
+        return LS_OK;
+    return ls_call_fail(c, LS_INVALID, "%lld channels in blocks of %lld, wants 0 or %d",
+                        (long long)s->oc, (long long)block, LS__CONV_POOL_BLOCK);
+}
+
+/* What is pooled: an image, or a vector that is packed. */
+static ls__spec pooled(const ls__conv_shape *s, int64_t block)
+{
+    const int64_t h = s->oh / 2, w = s->ow / 2;
+    return block ? (ls__spec){ LS_F32, 1, { s->n * h * w * s->oc } }
+                 : (ls__spec){ LS_F32, 4, { s->n, h, w, s->oc } };
 }
 
 /* Bytes of marks for one window. */
@@ -65,7 +86,12 @@ static ls_status forward_shape(ls_call *c)
     if (c->in[2]->dims[0] != s.oc)
         return ls_call_fail(c, LS_SHAPE, "a bias of %lld for %lld channels",
                             (long long)c->in[2]->dims[0], (long long)s.oc);
-    st = ls_call_output(c, 0, LS_F32, 4, (const int64_t[]){ s.n, s.oh / 2, s.ow / 2, s.oc });
+    const int64_t block = ((const ls__conv_pool_attrs *)c->attrs)->block;
+    st = check_block(c, &s, block);
+    if (st)
+        return st;
+    const ls__spec p = pooled(&s, block);
+    st = ls_call_output(c, 0, LS_F32, p.rank, p.dims);
     return st ? st
               : ls_call_output(c, 1, LS_U8, 4,
                                (const int64_t[]){ s.n, s.oh / 2, s.ow / 2, mark_bytes(&s) });
@@ -82,7 +108,8 @@ static ls_status forward_kernel(ls_call *c)
     ls__conv_shape s;
     ls_status st = geometry(c, c->in[1]->dims, &s);
     if (!st)
-        ls__conv_pool_forward(&s, c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0],
+        ls__conv_pool_forward(&s, ((const ls__conv_pool_attrs *)c->attrs)->block != 0,
+                              c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0],
                               c->out_data[1], c->scratch);
     return st;
 }
@@ -93,7 +120,7 @@ static const ls_op conv2d_pool_relu = {
     .inputs = 3,
     .outputs = 2,
     .flags = LS__OP_FUSED | LS_OP_TOTAL,
-    .attr_size = sizeof(ls__conv_attrs),
+    .attr_size = sizeof(ls__conv_pool_attrs),
     .attrs = forward_attrs,
     .shape = forward_shape,
     .scratch = forward_scratch,
@@ -104,7 +131,12 @@ static const ls_op conv2d_pool_relu = {
 
 static const int64_t *filter_of(const ls_call *c)
 {
-    return ((const ls__conv_grad_attrs *)c->attrs)->shape.at;
+    return ((const ls__conv_pool_grad_attrs *)c->attrs)->shape.at;
+}
+
+static int64_t block_back(const ls_call *c)
+{
+    return ((const ls__conv_pool_grad_attrs *)c->attrs)->block;
 }
 
 static ls_status want(const ls_call *c, int input, const ls__spec *spec)
@@ -116,9 +148,11 @@ static ls_status want(const ls_call *c, int input, const ls__spec *spec)
 
 static ls_status backward_shape(ls_call *c)
 {
-    const ls_ints *shape = &((const ls__conv_grad_attrs *)c->attrs)->shape;
+    const ls_ints *shape = &((const ls__conv_pool_grad_attrs *)c->attrs)->shape;
     ls__conv_shape s;
-    ls_status st = check_inputs(c);
+    ls_status st = ls__want_dtype(c, 0, LS__BIT(LS_F32));
+    if (!st)
+        st = ls__want_rank(c, 0, 4);
     if (!st && shape->count != 4)
         st =
             ls_call_fail(c, LS_INVALID, "shape has %lld numbers, wants 4", (long long)shape->count);
@@ -126,9 +160,12 @@ static ls_status backward_shape(ls_call *c)
         st = ls_call_output(c, 0, LS_F32, 4, shape->at);
     if (!st)
         st = geometry(c, shape->at, &s);
+    if (!st)
+        st = check_block(c, &s, block_back(c));
     if (st)
         return st;
-    st = want(c, 1, &(ls__spec){ LS_F32, 4, { s.n, s.oh / 2, s.ow / 2, s.oc } });
+    const ls__spec p = pooled(&s, block_back(c));
+    st = want(c, 1, &p);
     if (!st)
         st = want(c, 2, &(ls__spec){ LS_U8, 4, { s.n, s.oh / 2, s.ow / 2, mark_bytes(&s) } });
     return st ? st : ls_call_output(c, 1, LS_F32, 1, &s.oc);
@@ -145,8 +182,8 @@ static ls_status backward_kernel(ls_call *c)
     ls__conv_shape s;
     ls_status st = geometry(c, filter_of(c), &s);
     if (!st)
-        ls__conv_pool_backward(&s, c->in_data[0], c->in_data[1], c->in_data[2], c->out_data[0],
-                               c->out_data[1], c->scratch);
+        ls__conv_pool_backward(&s, block_back(c) != 0, c->in_data[0], c->in_data[1], c->in_data[2],
+                               c->out_data[0], c->out_data[1], c->scratch);
     return st;
 }
 
@@ -156,7 +193,7 @@ static const ls_op conv2d_pool_relu_grad = {
     .inputs = 3,
     .outputs = 2,
     .flags = LS__OP_FUSED | LS_OP_TOTAL,
-    .attr_size = sizeof(ls__conv_grad_attrs),
+    .attr_size = sizeof(ls__conv_pool_grad_attrs),
     .attrs = backward_attrs,
     .shape = backward_shape,
     .scratch = backward_scratch,

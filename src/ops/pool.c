@@ -39,8 +39,7 @@ static pool_attrs pool_attrs_of(const void *attrs)
 
 /* ---- shapes -------------------------------------------------------------------- */
 
-/* Everything about pooling an image of `x`. */
-static ls_status geometry(const ls_call *c, const int64_t *x, ls__pool_shape *s)
+ls_status ls__pool_geometry(const ls_call *c, const int64_t *x, ls__pool_shape *s)
 {
     const pool_attrs a = pool_attrs_of(c->attrs);
     ls__window rows, cols;
@@ -82,14 +81,13 @@ static ls_status pooled_shape(ls_call *c, ls__pool_shape *s)
 {
     ls_status st = want_image(c, 0);
     if (!st)
-        st = geometry(c, c->in[0]->dims, s);
+        st = ls__pool_geometry(c, c->in[0]->dims, s);
     return st ? st
               : ls_call_output(c, 0, c->in[0]->dtype, 4,
                                (const int64_t[]){ s->n, s->oh, s->ow, s->c });
 }
 
-/* Input `i` must have the pooled shape. */
-static ls_status want_pooled(const ls_call *c, int i, const ls__pool_shape *s)
+ls_status ls__pool_want_pooled(const ls_call *c, int i, const ls__pool_shape *s)
 {
     const ls__spec want = { c->in[i]->dtype, 4, { s->n, s->oh, s->ow, s->c } };
     if (ls__spec_same_shape(c->in[i], &want))
@@ -108,8 +106,8 @@ static ls_status image_shape(ls_call *c, ls__pool_shape *s)
     if (!st)
         st = ls_call_output(c, 0, c->in[0]->dtype, 4, shape->at);
     if (!st)
-        st = geometry(c, shape->at, s);
-    return st ? st : want_pooled(c, 0, s);
+        st = ls__pool_geometry(c, shape->at, s);
+    return st ? st : ls__pool_want_pooled(c, 0, s);
 }
 
 /* ---- max ------------------------------------------------------------------------- */
@@ -124,7 +122,7 @@ static ls_status max_shape(ls_call *c)
 static ls_status max_kernel(ls_call *c)
 {
     ls__pool_shape s;
-    ls_status st = geometry(c, c->in[0]->dims, &s);
+    ls_status st = ls__pool_geometry(c, c->in[0]->dims, &s);
     if (st)
         return st;
     if (c->in[0]->dtype == LS_F64)
@@ -139,7 +137,7 @@ static ls_status max_kernel(ls_call *c)
 static ls_status max_relu_kernel(ls_call *c)
 {
     ls__pool_shape s;
-    ls_status st = geometry(c, c->in[0]->dims, &s);
+    ls_status st = ls__pool_geometry(c, c->in[0]->dims, &s);
     if (st)
         return st;
     if (c->in[0]->dtype == LS_F64)
@@ -197,7 +195,7 @@ static const ls_op max_pool2d = {
     .gradient = max_gradient,
 };
 
-static ls_status place_outside(const ls_call *c, const ls__pool_shape *s)
+ls_status ls__pool_place_outside(const ls_call *c, const ls__pool_shape *s)
 {
     return ls_call_fail(c, LS_INVALID, "a place outside the image of %lld pixels",
                         (long long)(s->h * s->w));
@@ -206,7 +204,7 @@ static ls_status place_outside(const ls_call *c, const ls__pool_shape *s)
 static ls_status want_place_input(const ls_call *c, const ls__pool_shape *s)
 {
     ls_status st = ls__want_dtype(c, 1, LS__BIT(LS_I32));
-    return st ? st : want_pooled(c, 1, s);
+    return st ? st : ls__pool_want_pooled(c, 1, s);
 }
 
 /* (dy, places) -> dx */
@@ -220,13 +218,13 @@ static ls_status max_grad_shape(ls_call *c)
 static ls_status max_grad_kernel(ls_call *c)
 {
     ls__pool_shape s;
-    ls_status st = geometry(c, c->out[0].dims, &s);
+    ls_status st = ls__pool_geometry(c, c->out[0].dims, &s);
     if (st)
         return st;
     bool inside = c->in[0]->dtype == LS_F64
                       ? ls__max_pool_backward_f64(&s, c->in_data[0], c->in_data[1], c->out_data[0])
                       : ls__max_pool_backward_f32(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
-    return inside ? LS_OK : place_outside(c, &s);
+    return inside ? LS_OK : ls__pool_place_outside(c, &s);
 }
 
 static ls_status max_grad_gradient(ls_grad *g)
@@ -260,13 +258,13 @@ static ls_status max_gather_shape(ls_call *c)
 static ls_status max_gather_kernel(ls_call *c)
 {
     ls__pool_shape s;
-    ls_status st = geometry(c, c->in[0]->dims, &s);
+    ls_status st = ls__pool_geometry(c, c->in[0]->dims, &s);
     if (st)
         return st;
     bool inside = c->in[0]->dtype == LS_F64
                       ? ls__max_pool_gather_f64(&s, c->in_data[0], c->in_data[1], c->out_data[0])
                       : ls__max_pool_gather_f32(&s, c->in_data[0], c->in_data[1], c->out_data[0]);
-    return inside ? LS_OK : place_outside(c, &s);
+    return inside ? LS_OK : ls__pool_place_outside(c, &s);
 }
 
 static ls_status max_gather_gradient(ls_grad *g)
@@ -300,7 +298,7 @@ static ls_status avg_shape(ls_call *c)
 static ls_status avg_kernel(ls_call *c)
 {
     ls__pool_shape s;
-    ls_status st = geometry(c, c->in[0]->dims, &s);
+    ls_status st = ls__pool_geometry(c, c->in[0]->dims, &s);
     if (st)
         return st;
     if (c->in[0]->dtype == LS_F64)
@@ -339,7 +337,7 @@ static ls_status avg_grad_shape(ls_call *c)
 static ls_status avg_grad_kernel(ls_call *c)
 {
     ls__pool_shape s;
-    ls_status st = geometry(c, c->out[0].dims, &s);
+    ls_status st = ls__pool_geometry(c, c->out[0].dims, &s);
     if (st)
         return st;
     if (c->in[0]->dtype == LS_F64)

@@ -30,6 +30,7 @@
     X(fused_conv)                                                                                  \
     X(layout_conv)                                                                                 \
     X(pool)                                                                                        \
+    X(layout_pool)                                                                                 \
     X(batch_norm)                                                                                  \
     X(moments)                                                                                     \
     X(layer_norm)                                                                                  \

@@ -3,7 +3,8 @@
  *
  * A convolution that is faster in another layout (ls__conv_preferred) may run there; an
  * element-wise row may run in any layout without padding that reaches it, from
- * convolution to row and from row to row. Invariant: two plans' layouts have one number
+ * convolution to row and from row to row; pools, which make images smaller or larger, may take or
+ * make the larger one in blocks of channels. Invariant: two plans' layouts have one number
  * exactly when they are equal, so a wire in a form may be given to whoever wants that form.
  */
 #include "trace/layout_problem.h"
@@ -12,6 +13,7 @@
 
 #include "dispatch/registry.h"
 #include "kernels/conv_layout.h"
+#include "kernels/conv_pool.h"
 #include "ops/conv.h"
 
 /* Measured on Sapphire Rapids, 1 thread, batch 64 (make bench-kernels, columns `reorders`
@@ -107,6 +109,17 @@ static void add_port(ls__layout *l, ls__layout_node *n, int wire, bool makes, in
         l->wanted[wire] |= UINT64_C(1) << (f - 1);
 }
 
+/* States of `n` in which all its ports have one of these forms. */
+static void add_states(const ls__layout *l, ls__layout_node *n, uint64_t forms)
+{
+    for (int f = 1; f <= l->n_forms && n->n_states < LS__LAYOUT_STATES; f++)
+        if (forms >> (f - 1) & 1) {
+            for (int k = 0; k < n->n_ports; k++)
+                n->port[k].form[n->n_states] = f;
+            n->n_states++;
+        }
+}
+
 /* A convolution that likes its activations packed becomes a candidate. */
 static ls_status consider_convolution(ls__layout *l, ls__node *node)
 {
@@ -126,8 +139,7 @@ static ls_status consider_convolution(ls__layout *l, ls__node *node)
     ls__conv_plan_close(&plan);
     if (f[LS__CONV_X] < 0 || f[LS__CONV_Y] < 0 || (!f[LS__CONV_X] && !f[LS__CONV_Y]))
         return LS_OK;
-    ls__layout_node *n =
-        add_candidate(l, node, &(ls__layout_candidate){ .convolves = true, .by = by, .conv = c });
+    ls__layout_node *n = add_candidate(l, node, &(ls__layout_candidate){ .by = by, .conv = c });
     n->n_states = 2;
     n->gain_us[1] = saves_us(&c.shape, by);
     for (int k = 0; k < 2; k++)
@@ -188,16 +200,65 @@ static void consider_elementwise(ls__layout *l, ls__node *node)
     uint64_t set = is_elementwise(l->g, node) ? forms_around(l, node) : 0;
     if (!set)
         return;
-    ls__layout_node *n = add_candidate(l, node, &(ls__layout_candidate){ .convolves = false });
+    ls__layout_node *n =
+        add_candidate(l, node, &(ls__layout_candidate){ .kind = LS__LAYOUT_ELEMENTWISE });
     for (int k = 0; k < node->n_inputs; k++)
         add_port(l, n, node->inputs[k], false, 0);
     add_port(l, n, node->outputs[0], true, 0);
-    for (int f = 1; f <= l->n_forms && n->n_states < LS__LAYOUT_STATES; f++)
-        if (set >> (f - 1) & 1) {
-            for (int k = 0; k < n->n_ports; k++)
-                n->port[k].form[n->n_states] = f;
-            n->n_states++;
+    add_states(l, n, set);
+}
+
+/* ---- rows around an image ------------------------------------------------------------------- */
+
+int64_t ls__layout_block(const ls__layout *l, int form)
+{
+    const ls__layout_form *f = &l->forms[form - 1];
+    return ls__conv_layout_block(&f->plan, (int)f->attrs.argument);
+}
+
+/* Whether a node has an image, and which of its wires that is. */
+static bool find_image(const ls__node *node, ls__layout_candidate *c, int64_t *only_block)
+{
+    static const struct {
+        const char *name;
+        ls__layout_kind kind;
+        int image;
+        int64_t only_block; /* 0: any */
+    } rows[] = {
+        { "max_pool2d", LS__LAYOUT_TAKES_IMAGE, 0, 0 },
+        { "max_pool2d_relu", LS__LAYOUT_TAKES_IMAGE, 0, 0 },
+        { "max_pool2d_grad", LS__LAYOUT_MAKES_IMAGE, 0, 0 },
+        { "conv2d_pool_relu", LS__LAYOUT_MAKES_IMAGE, 0, LS__CONV_POOL_BLOCK },
+        { "conv2d_pool_relu_grad", LS__LAYOUT_TAKES_IMAGE, 1, LS__CONV_POOL_BLOCK },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (ls__node_is(node, rows[i].name)) {
+            *c = (ls__layout_candidate){ .kind = rows[i].kind, .image = rows[i].image };
+            *only_block = rows[i].only_block;
+            return true;
         }
+    return false;
+}
+
+static void consider_image(ls__layout *l, ls__node *node)
+{
+    ls__layout_candidate c;
+    int64_t only_block;
+    if (!find_image(node, &c, &only_block))
+        return;
+    const bool makes = c.kind == LS__LAYOUT_MAKES_IMAGE;
+    const int wire = makes ? node->outputs[0] : node->inputs[c.image];
+    uint64_t set = l->wanted[wire];
+    for (int f = 1; f <= l->n_forms; f++) {
+        const int64_t block = ls__layout_block(l, f);
+        if (block == 0 || (only_block && block != only_block))
+            set &= ~(UINT64_C(1) << (f - 1));
+    }
+    if (!set)
+        return;
+    ls__layout_node *n = add_candidate(l, node, &c);
+    add_port(l, n, wire, makes, 0);
+    add_states(l, n, set);
 }
 
 /* ---- the problem ------------------------------------------------------------------------- */
@@ -209,7 +270,16 @@ static bool is_port(const ls__layout *l, int node, int k)
     if (l->candidate_of[node] < 0)
         return false;
     const ls__layout_candidate *c = &l->candidates[l->candidate_of[node]];
-    return !c->convolves || (k < 2 && c->conv.in[k] != LS__CONV_W);
+    switch (c->kind) {
+    case LS__LAYOUT_CONVOLUTION:
+        return k < 2 && c->conv.in[k] != LS__CONV_W;
+    case LS__LAYOUT_ELEMENTWISE:
+        return true;
+    case LS__LAYOUT_TAKES_IMAGE:
+        return k == c->image;
+    default:
+        return false;
+    }
 }
 
 /* What a wire costs to move, and whether anybody takes it plain in any case. */
@@ -270,6 +340,8 @@ ls_status ls__layout_solve(ls__layout *l, ls__graph *g)
     if (st || l->problem.n_nodes == 0)
         return st;
     consider_all_elementwise(l);
+    for (int i = 0; i < l->n_nodes; i++)
+        consider_image(l, l->nodes[i]);
     describe_wires(l);
     ls__layout_link(&l->problem);
     ls__layout_choose(&l->problem);

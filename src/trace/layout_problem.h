@@ -28,11 +28,19 @@ typedef struct ls__layout_conv {
     int in[2], out; /* LS__CONV_X, _W, _Y */
 } ls__layout_conv;
 
-/* A node of the graph that may run packed: a convolution, or an element-wise row. */
+typedef enum ls__layout_kind {
+    LS__LAYOUT_CONVOLUTION,
+    LS__LAYOUT_ELEMENTWISE,
+    LS__LAYOUT_TAKES_IMAGE, /* one input is an image that may be in blocks of channels... */
+    LS__LAYOUT_MAKES_IMAGE  /* ...or the first output is; all else is plain */
+} ls__layout_kind;
+
+/* A node of the graph that may run packed. */
 typedef struct ls__layout_candidate {
-    bool convolves;
-    ls__conv_layout by; /* the convolution's layout, in state 1 */
-    ls__layout_conv conv;
+    ls__layout_kind kind;
+    ls__conv_layout by;   /* a convolution's layout, in state 1 */
+    ls__layout_conv conv; /* a convolution */
+    int image;            /* the input of one that takes an image */
 } ls__layout_candidate;
 
 typedef struct ls__layout {
@@ -46,6 +54,9 @@ typedef struct ls__layout {
     int *candidate_of;                /* by node's index in `nodes`; -1: none */
     uint64_t *wanted;                 /* by wire: forms that some candidate may have it in */
 } ls__layout;
+
+/* The channels in a block of a form; 0: it has no such blocks. */
+int64_t ls__layout_block(const ls__layout *l, int form);
 
 /* Whether a node is a convolution that has plans, f32. */
 bool ls__layout_is_convolution(const ls__graph *g, const ls__node *node, ls__layout_conv *out);

@@ -95,8 +95,13 @@ static ls_status fuse_back(ls__graph *g, const layer *l, int marks)
     /* What both need is there before the first of them. */
     ls__node *first = l->sum && l->sum->at < l->filter->at ? l->sum : l->filter;
     const int inputs[3] = { l->conv->inputs[0], l->mask->inputs[1], marks };
+    const ls__conv_grad_attrs *from = l->filter->attrs;
+    const ls__conv_pool_grad_attrs attrs = { .stride = from->stride,
+                                             .dilation = from->dilation,
+                                             .padding = from->padding,
+                                             .shape = from->shape };
     ls__node *fused =
-        ls__graph_call(g, first, ls_op_find("conv2d_pool_relu_grad"), l->filter->attrs, 3, inputs);
+        ls__graph_call(g, first, ls_op_find("conv2d_pool_relu_grad"), &attrs, 3, inputs);
     if (!fused)
         return ls_error_pending();
     ls__graph_redirect(g, l->filter->outputs[0], fused->outputs[0], NULL);
@@ -112,7 +117,9 @@ static ls_status fuse_back(ls__graph *g, const layer *l, int marks)
 static ls_status fuse(ls__graph *g, const layer *l)
 {
     const ls__conv_act_attrs *from = l->conv->attrs;
-    const ls__conv_attrs attrs = { from->stride, from->dilation, from->padding };
+    const ls__conv_pool_attrs attrs = { .stride = from->stride,
+                                        .dilation = from->dilation,
+                                        .padding = from->padding };
     ls__node *fused =
         ls__graph_call(g, l->pool, ls_op_find("conv2d_pool_relu"), &attrs, 3, l->conv->inputs);
     if (!fused)

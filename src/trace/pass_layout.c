@@ -7,6 +7,8 @@
  *                                       r = relu(q)                  on the packed elements
  *                                       ...
  *
+ * and a pool takes, and its gradient makes, an image in blocks of channels.
+ *
  * Which nodes run packed is what layout_problem.c answers; this file carries it out. Two
  * plans share a packed activation when their layouts are equal, be it from one
  * convolution to the next or from the forward pass to the filter's gradient. A
@@ -21,6 +23,8 @@
 
 #include <stdlib.h>
 
+#include "ops/conv.h"
+#include "ops/pool.h"
 #include "trace/layout_problem.h"
 
 typedef struct packed_wire {
@@ -145,6 +149,66 @@ static ls_status convolve(rewrite *r, ls__node *node, const ls__layout_conv *c, 
     return replace(r, node, made, c->out == LS__CONV_W ? 0 : form[c->out], wants_plain);
 }
 
+/* ---- images -------------------------------------------------------------------------------- */
+
+/* The row, with its attributes, for an image of `shape` in blocks; in `attrs`, which has room. */
+typedef union image_attrs {
+    ls__pool_packed_attrs pool;
+    ls__conv_pool_attrs conv;
+    ls__conv_pool_grad_attrs conv_grad;
+} image_attrs;
+
+static const ls_op *image_row(const ls__node *node, const ls__spec *image, int64_t block,
+                              image_attrs *attrs)
+{
+    if (ls__node_is(node, "conv2d_pool_relu")) {
+        attrs->conv = *(const ls__conv_pool_attrs *)node->attrs;
+        attrs->conv.block = block;
+        return node->op;
+    }
+    if (ls__node_is(node, "conv2d_pool_relu_grad")) {
+        attrs->conv_grad = *(const ls__conv_pool_grad_attrs *)node->attrs;
+        attrs->conv_grad.block = block;
+        return node->op;
+    }
+    const ls__pool_attrs *from = node->attrs;
+    attrs->pool = (ls__pool_packed_attrs){ .window = from->window,
+                                           .stride = from->stride,
+                                           .padding = from->padding,
+                                           .shape = { .count = 4 },
+                                           .block = block,
+                                           .relu = ls__node_is(node, "max_pool2d_relu") };
+    for (int k = 0; k < 4; k++)
+        attrs->pool.shape.at[k] = image->dims[k];
+    return ls__node_is(node, "max_pool2d_grad") ? &ls__max_pool2d_grad_packed
+                                                : &ls__max_pool2d_packed;
+}
+
+/* The node on its image in a form. */
+static ls_status run_image(rewrite *r, ls__node *node, const ls__layout_candidate *c, int form,
+                           bool wants_plain)
+{
+    const bool makes = c->kind == LS__LAYOUT_MAKES_IMAGE;
+    const int wire = makes ? node->outputs[0] : node->inputs[c->image];
+    image_attrs attrs;
+    const ls_op *op =
+        image_row(node, &r->g->wires[wire].spec, ls__layout_block(&r->layout, form), &attrs);
+    int inputs[LS__LAYOUT_PORTS];
+    for (int k = 0; k < node->n_inputs; k++) {
+        inputs[k] = node->inputs[k];
+        if (!makes && k == c->image)
+            inputs[k] = in_form(r, node, wire, form);
+        if (inputs[k] < 0)
+            return ls_error_pending();
+    }
+    ls__node *packed = ls__graph_call(r->g, node, op, &attrs, node->n_inputs, inputs);
+    if (!packed)
+        return ls_error_pending();
+    for (int i = makes ? 1 : 0; i < node->n_outputs; i++)
+        ls__graph_redirect(r->g, node->outputs[i], packed->outputs[i], NULL);
+    return makes ? replace(r, node, packed->outputs[0], form, wants_plain) : LS_OK;
+}
+
 static ls_status run_packed(rewrite *r, ls__node *node, int candidate)
 {
     const ls__layout_candidate *c = &r->layout.candidates[candidate];
@@ -153,7 +217,7 @@ static ls_status run_packed(rewrite *r, ls__node *node, int candidate)
         n->port[n->n_ports - 1].makes &&
         ls__layout_wants_plain(&r->layout.problem, n->port[n->n_ports - 1].wire);
     int form[3] = { 0 }, inputs[LS__LAYOUT_PORTS], port = 0;
-    if (c->convolves) {
+    if (c->kind == LS__LAYOUT_CONVOLUTION) {
         for (int k = 0; k < 2; k++)
             if (c->conv.in[k] != LS__CONV_W)
                 form[c->conv.in[k]] = n->port[port++].form[n->state];
@@ -161,6 +225,8 @@ static ls_status run_packed(rewrite *r, ls__node *node, int candidate)
             form[c->conv.out] = n->port[port].form[n->state];
         return convolve(r, node, &c->conv, c->by, form, wants_plain);
     }
+    if (c->kind != LS__LAYOUT_ELEMENTWISE)
+        return run_image(r, node, c, n->port[0].form[n->state], wants_plain);
     for (int k = 0; k < node->n_inputs; k++) {
         inputs[k] = in_form(r, node, node->inputs[k], n->port[k].form[n->state]);
         if (inputs[k] < 0)

@@ -3,58 +3,16 @@
  * order of sums, trained ones too, and what the rows refuse. Where there is no blocked
  * layout (no oneDNN, a lesser processor) the pass must leave all as it is.
  */
+#include "trace/pass_layout_test_support.h"
+
 #include <lockstep/function.h>
-#include <lockstep/ops.h>
-#include <lockstep/tape.h>
 #include <lockstep/optimizer.h>
-#include <lockstep/variable.h>
 
 #include "kernels/threads.h"
-#include "ops/conv.h"
-#include "ops/layout_conv.h"
-#include "trace/test_record.h"
 
 #ifdef LS_HAVE_DNNL
 #include "kernels/cpu/dnnl_engine.h"
 #endif
-
-enum { MOST_LAYERS = 3 };
-
-/* Layers of 3x3, SAME, from channels[i] to channels[i + 1], with relu between them. */
-typedef struct net {
-    int layers;
-    int64_t n, size, channels[MOST_LAYERS + 1];
-    bool gradients; /* of the mean square of the result with respect to all weights and x */
-    bool pools;     /* between the layers instead of relu */
-    bool bias;      /* after each layer, and fused with it */
-    ls_variable *w[MOST_LAYERS], *b[MOST_LAYERS];
-} net;
-
-static void make(net *m)
-{
-    for (int i = 0; i < m->layers; i++) {
-        ls__spec spec = { LS_F32, 4, { 3, 3, m->channels[i], m->channels[i + 1] } };
-        LS_FRAME {
-            ls_tensor *w = some_numbers(&spec, 11 + (uint64_t)i);
-            double scale = 1 / sqrt((double)(9 * m->channels[i] + 1));
-            m->w[i] = ls_variable_new("w", ls_mul(w, ls_scalar(LS_F32, scale)), true);
-        }
-        LS_FRAME {
-            ls__spec bias = { LS_F32, 1, { m->channels[i + 1] } };
-            m->b[i] = ls_variable_new("b", some_numbers(&bias, 31 + (uint64_t)i), true);
-        }
-        assert_non_null(m->w[i]);
-        assert_non_null(m->b[i]);
-    }
-}
-
-static void unmake(net *m)
-{
-    for (int i = 0; i < m->layers; i++) {
-        ls_variable_free(m->w[i]);
-        ls_variable_free(m->b[i]);
-    }
-}
 
 static ls_tensor *forward(const net *m, ls_tensor *x)
 {
@@ -102,34 +60,6 @@ static ls__graph *packed_graph(const net *m)
     return g;
 }
 
-/* Whether a forward convolution of these channels has a blocked layout here. */
-static bool blocked_there(int64_t c, int64_t oc)
-{
-    ls__conv_shape s = { .n = 16, .h = 7, .w = 7, .c = c, .kh = 3, .kw = 3, .oc = oc };
-    s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
-    s.pad_top = s.pad_left = s.pad_bottom = s.pad_right = 1;
-    assert_int_equal(ls__conv_shape_complete(&s), LS_OK);
-    if (ls__conv_preferred(&s, LS__CONV_FORWARD) != LS__CONV_WINOGRAD)
-        return false;
-    const ls__conv_packed_attrs a = ls__conv_packed(&s, LS__CONV_FORWARD, LS__CONV_WINOGRAD);
-    ls__conv_plan plan;
-    assert_int_equal(ls__conv_packed_plan(&a, &plan), LS_OK);
-    bool there = !plan.arg[LS__CONV_X].plain;
-    ls__conv_plan_close(&plan);
-    return there;
-}
-
-static void expect(ls__graph *g, bool there, int packs, int unpacks, int weights, int packed)
-{
-    if (there &&
-        (count_rows(g, "conv2d_pack") != packs || count_rows(g, "conv2d_unpack") != unpacks ||
-         count_rows(g, "conv2d_pack_weights") != weights ||
-         count_rows(g, "conv2d_packed") != packed))
-        fail_msg("want %d packs, %d unpacks, %d of weights, %d packed in:\n%s", packs, unpacks,
-                 weights, packed, ls__graph_text(g));
-    ls__graph_free(g);
-}
-
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 /* Three layers that like blocked layouts: plain at the edges only. */
@@ -169,16 +99,6 @@ static void test_fused(void **state)
     expect(g, blocked_there(64, 64), 1, 1, 3, 3);
     m.gradients = true;
     ls__graph_free(packed_graph(&m));
-    unmake(&m);
-}
-
-/* Pools between the layers are plain: a pair of moves around every convolution. */
-static void test_between_pools(void **state)
-{
-    (void)state;
-    net m = { .layers = 2, .n = 16, .size = 14, .channels = { 64, 64, 64 }, .pools = true };
-    make(&m);
-    expect(packed_graph(&m), blocked_there(64, 64), 2, 2, 2, 2);
     unmake(&m);
 }
 
@@ -485,7 +405,6 @@ int main(void)
         cmocka_unit_test_setup(test_inside_blocked, clean),
         cmocka_unit_test_setup(test_backward, clean),
         cmocka_unit_test_setup(test_fused, clean),
-        cmocka_unit_test_setup(test_between_pools, clean),
         cmocka_unit_test_setup(test_odd_sizes, clean),
         cmocka_unit_test_setup(test_threads, clean),
         cmocka_unit_test_setup(test_weights, clean),

@@ -1,7 +1,9 @@
-/* See work.h. Products are known by the names of their rows; layouts keep the shapes of what they hold. */
+/* See work.h. Products are known by the names of their rows; what is packed has no shape, but its plan has. */
 #include "trace/work.h"
 
 #include <string.h>
+
+#include "ops/layout_conv.h"
 
 static double count(const ls__graph *g, int wire)
 {
@@ -33,6 +35,19 @@ static double matmul_flops(const ls__graph *g, const ls__node *node)
     return rows > 0 ? 2 * out * count(g, node->inputs[0]) / rows : 0;
 }
 
+static double packed_conv_flops(const ls__node *node)
+{
+    ls__conv_plan plan;
+    if (ls__conv_packed_plan(node->attrs, &plan)) {
+        ls_error(); /* it cannot run either, and says so there */
+        return 0;
+    }
+    const ls__conv_shape *s = &plan.shape;
+    const double flops = 2 * (double)ls__conv_count(s, LS__CONV_Y) * (double)(s->kh * s->kw * s->c);
+    ls__conv_plan_close(&plan);
+    return flops;
+}
+
 /* Every number of the output side meets every weight of its channel. A pool behind it leaves a quarter. */
 static double conv_flops(const ls__graph *g, const ls__node *node)
 {
@@ -41,7 +56,7 @@ static double conv_flops(const ls__graph *g, const ls__node *node)
     const int w = data ? node->inputs[0] : back ? node->outputs[0] : node->inputs[1];
     const int y = back ? node->inputs[1] : node->outputs[0];
     const ls__spec *spec = &g->wires[w].spec;
-    if (spec->rank != 4 || g->wires[y].spec.rank != 4)
+    if (spec->rank != 4)
         return 0;
     const double cells = strstr(name, "pool") ? 4 : 1;
     return 2 * cells * count(g, y) * count(g, w) / (double)last_dim(spec);
@@ -86,6 +101,8 @@ ls__work ls__node_work(const ls__graph *g, const ls__node *node)
         return work;
     else if (strncmp(name, "matmul", 6) == 0)
         work.flops = matmul_flops(g, node);
+    else if (strcmp(name, "conv2d_packed") == 0)
+        work.flops = packed_conv_flops(node);
     else if (strncmp(name, "conv2d", 6) == 0)
         work.flops = conv_flops(g, node);
     return work;

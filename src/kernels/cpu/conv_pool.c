@@ -69,7 +69,7 @@ INLINE void forward_windows(const image *i, const float *corner, const float *w,
     for (int o = 0; o < windows; o++)
         for (int v = 0; v < wide; v++)
             finish(sum[o][v], _mm512_maskz_loadu_ps(lanes[v], bias + v * LANES), lanes[v],
-                   p + o * i->oc + v * LANES, marks + o * words + v * LS__CONV_POOL_WORDS);
+                   p + o * i->pixel + v * i->group, marks + o * words + v * LS__CONV_POOL_WORDS);
 }
 
 INLINE void forward_channels(const image *i, const float *w, const float *bias,
@@ -81,11 +81,11 @@ INLINE void forward_channels(const image *i, const float *w, const float *bias,
             const float *corner = i->data + 2 * y * i->row + 2 * x;
             const int64_t at = y * i->pw + x;
             if (x + 2 <= i->pw) {
-                forward_windows(i, corner, w, bias, lanes, p + at * i->oc, marks + at * words,
+                forward_windows(i, corner, w, bias, lanes, p + at * i->pixel, marks + at * words,
                                 words, k, 2, wide);
                 x += 2;
             } else {
-                forward_windows(i, corner, w, bias, lanes, p + at * i->oc, marks + at * words,
+                forward_windows(i, corner, w, bias, lanes, p + at * i->pixel, marks + at * words,
                                 words, k, 1, wide);
                 x++;
             }
@@ -104,10 +104,11 @@ INLINE void forward_image(const image *i, const float *w, const float *bias, flo
     for (int64_t c = 0; c < i->oc; c += 2 * LANES) {
         const __mmask16 lanes[2] = { lanes_from(c, i->oc), lanes_from(c + LANES, i->oc) };
         uint16_t *to = marks + c / LANES * LS__CONV_POOL_WORDS;
+        float *pooled = p + c / LANES * i->group;
         if (lanes[1])
-            forward_channels(i, w + c, bias + c, lanes, p + c, to, k, 2);
+            forward_channels(i, w + c, bias + c, lanes, pooled, to, k, 2);
         else
-            forward_channels(i, w + c, bias + c, lanes, p + c, to, k, 1);
+            forward_channels(i, w + c, bias + c, lanes, pooled, to, k, 1);
     }
 }
 
@@ -154,7 +155,7 @@ INLINE void backward_taps(const image *i, const float *dp, const uint16_t *marks
             for (int v = 0; v < wide; v++) {
                 const uint16_t *m = marks + at * words + v * LS__CONV_POOL_WORDS;
                 passes[v] = m[LS__CONV_POOL_PASSES] & lanes[v];
-                g[v] = _mm512_maskz_loadu_ps(passes[v], dp + at * i->oc + v * LANES);
+                g[v] = _mm512_maskz_loadu_ps(passes[v], dp + at * i->pixel + v * i->group);
                 index[v] = _mm512_maskz_set1_epi32(m[LS__CONV_POOL_BELOW], 8);
                 index[v] = _mm512_mask_add_epi32(index[v], m[LS__CONV_POOL_RIGHT], index[v], one);
                 all[v] = _mm512_add_ps(all[v], g[v]);
@@ -190,10 +191,11 @@ static void backward_3(const image *i, const float *dp, const uint16_t *marks, f
     for (int64_t c = 0; c < i->oc; c += 2 * LANES) {
         const __mmask16 lanes[2] = { lanes_from(c, i->oc), lanes_from(c + LANES, i->oc) };
         const uint16_t *m = marks + c / LANES * LS__CONV_POOL_WORDS;
+        const float *g = dp + c / LANES * i->group;
         if (lanes[1])
-            backward_taps(i, dp + c, m, lanes, dw + c, dbias + c, 3, 0, 3, 2);
+            backward_taps(i, g, m, lanes, dw + c, dbias + c, 3, 0, 3, 2);
         else
-            backward_taps(i, dp + c, m, lanes, dw + c, dbias + c, 3, 0, 3, 1);
+            backward_taps(i, g, m, lanes, dw + c, dbias + c, 3, 0, 3, 1);
     }
 }
 
@@ -203,9 +205,10 @@ static void backward_5(const image *i, const float *dp, const uint16_t *marks, f
     for (int64_t c = 0; c < i->oc; c += LANES) {
         const __mmask16 lanes[1] = { lanes_from(c, i->oc) };
         const uint16_t *m = marks + c / LANES * LS__CONV_POOL_WORDS;
-        backward_taps(i, dp + c, m, lanes, dw + c, dbias + c, 5, 0, 2, 1);
-        backward_taps(i, dp + c, m, lanes, dw + c, dbias + c, 5, 2, 2, 1);
-        backward_taps(i, dp + c, m, lanes, dw + c, dbias + c, 5, 4, 1, 1);
+        const float *g = dp + c / LANES * i->group;
+        backward_taps(i, g, m, lanes, dw + c, dbias + c, 5, 0, 2, 1);
+        backward_taps(i, g, m, lanes, dw + c, dbias + c, 5, 2, 2, 1);
+        backward_taps(i, g, m, lanes, dw + c, dbias + c, 5, 4, 1, 1);
     }
 }
 

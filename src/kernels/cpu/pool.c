@@ -24,6 +24,10 @@ enum { LANES = 8 };
 enum { LANES = 4 };
 #endif
 
+/* Floats ahead of the place that is read: an image is larger than a cache that is near. (Training cnn2,
+ * 2 MB: 220 us without, 180 with it.) */
+enum { EARLY = 1024 };
+
 typedef float vf __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef uint32_t vu __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
@@ -31,7 +35,7 @@ typedef uint32_t vu __attribute__((vector_size(LANES * 4), aligned(4), may_alias
 /* Channels [c, c + lanes) of one output cell and its window. */
 typedef struct job {
     int64_t y, x, rows, cols; /* the window, clipped to the image */
-    int64_t w, c;             /* width and channels of the image */
+    int64_t w, c;             /* width and channels of the image: of one block of them */
     uint32_t pixels;          /* of the image */
     bool relu;                /* of the maximum */
     int lanes;                /* below LANES only in the last job of a cell */
@@ -99,6 +103,7 @@ static inline __attribute__((always_inline)) void max_forward_body(const job *j,
     FOR_EACH_CELL(j, cell)
     {
         vf value = load(image + cell * j->c, j->lanes);
+        __builtin_prefetch(image + cell * j->c + EARLY);
         vi better = (vi)(best == best) & ((vi)(value > best) | (vi)(value != value));
         best = select_f(better, value, best);
         won = (better & all(cell)) | (~better & won);
@@ -139,7 +144,10 @@ static inline __attribute__((always_inline)) void max_tile_body(const job *j, fl
     vf dy = (vf){ 0 } + load(out, j->lanes);
     vi won = load_places(j, argmax);
     FOR_EACH_CELL(j, cell)
-    store(image + cell * j->c, (vf)((vi)(won == all(cell)) & (vi)dy), j->lanes);
+    {
+        store(image + cell * j->c, (vf)((vi)(won == all(cell)) & (vi)dy), j->lanes);
+        __builtin_prefetch(image + cell * j->c + EARLY, 1);
+    }
 }
 
 static inline __attribute__((always_inline)) void max_gather_body(const job *j, float *image,
@@ -174,7 +182,7 @@ static inline __attribute__((always_inline)) void avg_backward_body(const job *j
     }
 }
 
-/* All channels of one output cell: full vectors, then the tail. */
+/* All channels of a block in one output cell: full vectors, then the tail. */
 static inline __attribute__((always_inline)) void run_cell(job j, float *image, float *out,
                                                            int32_t *argmax, body *one)
 {
@@ -201,48 +209,61 @@ static int64_t covered(int64_t windows, int64_t stride, int64_t pad, int64_t siz
     return end < size ? end : size;
 }
 
-static void zero_rest(const ls__pool_shape *s, float *image)
+static void zero_rest(const ls__pool_shape *s, int64_t channels, float *image)
 {
     const int64_t rows = covered(s->oh, s->stride_h, s->pad_top, s->h);
     const int64_t cols = covered(s->ow, s->stride_w, s->pad_left, s->w);
     for (int64_t y = 0; y < rows && cols < s->w; y++)
-        memset(image + (y * s->w + cols) * s->c, 0, (size_t)((s->w - cols) * s->c) * sizeof *image);
+        memset(image + (y * s->w + cols) * channels, 0,
+               (size_t)((s->w - cols) * channels) * sizeof *image);
     if (rows < s->h)
-        memset(image + rows * s->w * s->c, 0,
-               (size_t)((s->h - rows) * s->w * s->c) * sizeof *image);
+        memset(image + rows * s->w * channels, 0,
+               (size_t)((s->h - rows) * s->w * channels) * sizeof *image);
 }
 
-/* Walks images, then output cells. False when a place was outside. */
+/* Walks the output cells of one block of channels of an image. */
+static inline __attribute__((always_inline)) void
+walk_block(const ls__pool_shape *s, job j, float *image, float *out, int32_t *argmax, body *one)
+{
+    for (int64_t oy = 0; oy < s->oh; oy++) {
+        int64_t end;
+        ls__pool_clip(oy, s->stride_h, s->pad_top, s->kh, s->h, &j.y, &end);
+        j.rows = end - j.y;
+        for (int64_t ox = 0; ox < s->ow; ox++) {
+            ls__pool_clip(ox, s->stride_w, s->pad_left, s->kw, s->w, &j.x, &end);
+            j.cols = end - j.x;
+            if (j.rows == 2 && j.cols == 2) {
+                job two = j;
+                two.rows = two.cols = 2;
+                run_cell(two, image, out, argmax, one);
+            } else {
+                run_cell(j, image, out, argmax, one);
+            }
+            out += s->c;
+            argmax = argmax ? argmax + s->c : NULL;
+        }
+    }
+}
+
+/* Walks images, blocks of their channels, then output cells. False when a place was outside. */
 static inline __attribute__((always_inline)) bool walk(const ls__pool_shape *s, float *image,
                                                        float *out, int32_t *argmax, zeroing zero,
                                                        bool relu, body *one)
 {
     vi outside = { 0 };
-    job j = { .w = s->w, .c = s->c, .pixels = (uint32_t)(s->h * s->w), .relu = relu };
-    j.outside = &outside;
-    for (int64_t n = 0; n < s->n; n++, image += s->h * s->w * s->c) {
-        if (zero == ZERO_IMAGE)
-            memset(image, 0, (size_t)(s->h * s->w * s->c) * sizeof *image);
-        else if (zero == ZERO_REST)
-            zero_rest(s, image);
-        for (int64_t oy = 0; oy < s->oh; oy++) {
-            int64_t end;
-            ls__pool_clip(oy, s->stride_h, s->pad_top, s->kh, s->h, &j.y, &end);
-            j.rows = end - j.y;
-            for (int64_t ox = 0; ox < s->ow; ox++) {
-                ls__pool_clip(ox, s->stride_w, s->pad_left, s->kw, s->w, &j.x, &end);
-                j.cols = end - j.x;
-                if (j.rows == 2 && j.cols == 2) {
-                    job two = j;
-                    two.rows = two.cols = 2;
-                    run_cell(two, image, out, argmax, one);
-                } else {
-                    run_cell(j, image, out, argmax, one);
-                }
-                out += s->c;
-                argmax = argmax ? argmax + s->c : NULL;
-            }
+    const int64_t block = s->block ? s->block : s->c, pooled = s->oh * s->ow * s->c;
+    const job j = {
+        .w = s->w, .c = block, .pixels = (uint32_t)(s->h * s->w), .relu = relu, .outside = &outside
+    };
+    for (int64_t n = 0; n < s->n; n++, out += pooled) {
+        for (int64_t c = 0; c < s->c; c += block, image += s->h * s->w * block) {
+            if (zero == ZERO_IMAGE)
+                memset(image, 0, (size_t)(s->h * s->w * block) * sizeof *image);
+            else if (zero == ZERO_REST)
+                zero_rest(s, block, image);
+            walk_block(s, j, image, out + c, argmax ? argmax + c : NULL, one);
         }
+        argmax = argmax ? argmax + pooled : NULL;
     }
     int32_t any = 0;
     for (int i = 0; i < LANES; i++)

@@ -9,6 +9,12 @@
 
 enum { CELLS = 4 };
 
+/* Where channel c of pooled pixel `at` is. */
+static int64_t place(const ls__conv_pool_image *i, int64_t at, int64_t c)
+{
+    return at * i->pixel + c / 16 * i->group + c % 16;
+}
+
 static float sum_at(const ls__conv_pool_image *i, const float *corner, const float *w, int64_t c)
 {
     float sum = corner[0] * w[c];
@@ -55,7 +61,7 @@ static void forward(const ls__conv_pool_image *i, const float *w, const float *b
             const int won = winner(sums, &value);
             value += bias[c];
             set_marks(marks + at * words, c, won, value > 0);
-            p[at * i->oc + c] = value <= 0 ? 0 : value;
+            p[place(i, at, c)] = value <= 0 ? 0 : value;
         }
     }
 }
@@ -73,7 +79,7 @@ static void add_sum(const ls__conv_pool_image *i, const float *dp, const uint16_
             continue;
         const int64_t y = at / i->pw * 2 + (m[LS__CONV_POOL_BELOW] >> bit & 1);
         const int64_t x = at % i->pw * 2 + (m[LS__CONV_POOL_RIGHT] >> bit & 1);
-        const float g = dp[at * i->oc + c];
+        const float g = dp[place(i, at, c)];
         sum = tap < 0 ? sum + g : fmaf(i->data[(y + tap / i->k) * i->row + x + tap % i->k], g, sum);
     }
     *to += sum;
