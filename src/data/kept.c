@@ -167,12 +167,22 @@ void ls__store_give(ls__store *s, ls__kept *e, ls__chunk *out)
     for (int k = 0; k < s->leaves; k++)
         ls__datum_give(ls__chunk_datum(out, out->n, k), &data[k]);
     s->bytes -= e->owned;
+    s->alike = !s->given || (s->alike && e->size_class == s->given->size_class);
+    if (!s->given)
+        s->given_last = e;
     e->next = s->given;
     s->given = e;
 }
 
+/* Blocks that were given some time ago have left the caches: a list of one class goes back as it is, unread. */
 void ls__store_begin(ls__store *s)
 {
+    if (s->given && s->alike && !LS__SANITIZED) {
+        ls__kept **free_ones = &s->free[s->given->size_class];
+        s->given_last->next = *free_ones;
+        *free_ones = s->given;
+        s->given = NULL;
+    }
     while (s->given) {
         ls__kept *e = s->given;
         s->given = e->next;

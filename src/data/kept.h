@@ -31,7 +31,8 @@ typedef struct ls__store {
     int leaves;    /* of an element */
     int64_t bytes; /* held in all */
     ls__kept *free[LS__STORE_CLASSES];
-    ls__kept *given;
+    ls__kept *given, *given_last; /* a list */
+    bool alike;                   /* those given are of one class */
     void **slabs; /* that blocks are cut from */
     int n_slabs;
     size_t in_slabs; /* bytes of all */

@@ -96,6 +96,44 @@ static void other_data_stay_where_they_are(void **state)
     ls__store_free(&store);
 }
 
+/* Several at a time, of one size and of several: all their blocks are free again, and only then. */
+static void many_are_given_at_once(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 5 };
+    char text[AT_ONCE][300];
+    ls__store store = { .words = 1, .leaves = 1 };
+    ls__chunk out = { 0 };
+    int64_t bytes = 0;
+    for (int turn = 0; turn < 40; turn++) {
+        ls__kept *kept[AT_ONCE];
+        for (int i = 0; i < AT_ONCE; i++) {
+            const size_t length = turn % 2 ? 200 : 100 + (size_t)i % 3 * 90;
+            memset(text[i], turn + i, length);
+            const ls__datum data = bytes_datum(text[i], length);
+            ls__chunk in = chunk_of(1, &data);
+            kept[i] = ls__store_keep(&store, &in, 0);
+            ls__chunk_free(&in);
+            for (int k = 0; k < i; k++)
+                assert_ptr_not_equal(kept[i], kept[k]);
+        }
+        assert_int_equal(ls__chunk_room(&out, AT_ONCE, 1, 1), LS_OK);
+        for (int i = 0; i < AT_ONCE; i++) {
+            ls__store_give(&store, kept[i], &out);
+            out.n++;
+        }
+        for (int i = 0; i < AT_ONCE; i++)
+            assert_int_equal(*(const char *)out.data[i].data, (char)(turn + i));
+        ls__store_begin(&store);
+        bytes = turn == 1 ? store.bytes : bytes;
+    }
+    if (!LS__SANITIZED)
+        assert_int_equal(store.bytes, bytes);
+    ls__chunk_free(&out);
+    ls__store_free(&store);
+    assert_int_equal(store.bytes, 0);
+}
+
 /* As many blocks as are kept at once, however many go through; given ones only behind the next begin. */
 static void blocks_are_used_again(void **state)
 {
@@ -138,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(borrowed_data_are_copied),
                                         cmocka_unit_test(other_data_stay_where_they_are),
-                                        cmocka_unit_test(blocks_are_used_again) };
+                                        cmocka_unit_test(blocks_are_used_again),
+                                        cmocka_unit_test(many_are_given_at_once) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
