@@ -74,9 +74,9 @@ static int64_t all_steps(const session_request *r, const session *s)
     return r->steps > 0 && (all == 0 || r->steps < all) ? r->steps : all;
 }
 
-/* Language models begin slowly: with the full rate from the first step, some seeds spend hundreds of
- * steps where all bytes of a frequency look alike. How long is the same for any number of steps, for a
- * run that is resumed with more; but a cosine is that of its steps anyway, and needs some to fall in. */
+/* Language models begin slowly: with the full rate from the first step, some seeds know for hundreds of
+ * steps nothing but how frequent each byte is. The warm-up is the same for any number of steps, for a run
+ * that is resumed with more; but a cosine is that of its steps anyway, and needs some to fall in. */
 static int64_t warmup_of(const session_request *r, const session *s)
 {
     enum { OF_TEXT = 100 };
