@@ -23,6 +23,7 @@ import systems
 import table
 
 STARTS, QUICK_STARTS = 11, 3
+PEER_TRIES = 3
 
 
 def default_peers():
@@ -61,13 +62,16 @@ def in_turn(case, number, left_out):
 
 
 def measure(runner, case, way, steps, number):
-    """A run, or why there is none: one that failed does not end the others."""
+    """A run, or why there is none: one that failed does not end the others. A peer may try again: PyTorch's DDP
+    ends now and then with "terminate called without an active exception"."""
     run = {"round": number, "case": case.name, "way": way, "steps": steps, "seed": number}
-    try:
-        return {**runner.run(case, way, steps, number), **run}
-    except systems.Failed as reason:
-        say(f"  {way}: {reason}")
-        return {**run, "failed": str(reason)}
+    for left in reversed(range(PEER_TRIES if way in plan.PEER_OF else 1)):
+        try:
+            return {**runner.run(case, way, steps, number), **run}
+        except systems.Failed as reason:
+            say(f"  {way}: {reason}{' (once more)' if left else ''}")
+            why = str(reason)
+    return {**run, "failed": why}
 
 
 def time_starts(runner, number, count):
