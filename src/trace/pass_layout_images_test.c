@@ -96,24 +96,10 @@ static void test_odd_sizes(void **state)
         { .layers = 2, .n = 5, .size = 15, .channels = { 1, 48, 64 }, .bias = true },
         { .layers = 2, .n = 4, .size = 14, .channels = { 64, 72, 64 }, .bias = true },
     };
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
-        for (int gradients = 0; gradients < 2; gradients++) {
-            net m = nets[i];
-            m.gradients = gradients;
-            make(&m);
-            ls__graph_free(packed_graph(&m));
-            unmake(&m);
-        }
+    each_is_right(nets, sizeof nets / sizeof *nets, packed_graph);
 }
 
 /* ---- the rows -------------------------------------------------------------------------------- */
-
-static void refused(ls__graph *g, const ls_op *op, const void *attrs, int n, const int *inputs,
-                    ls_status want)
-{
-    assert_null(ls__graph_call(g, NULL, op, attrs, n, inputs));
-    failed(want);
-}
 
 static void test_pools_refuse(void **state)
 {

@@ -113,14 +113,7 @@ static void test_odd_sizes(void **state)
         { .layers = 3, .n = 4, .size = 14, .channels = { 16, 16, 32, 64 } },
         { .layers = 2, .n = 2, .size = 7, .channels = { 0, 64, 64 } },
     };
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
-        for (int gradients = 0; gradients < 2; gradients++) {
-            net m = nets[i];
-            m.gradients = gradients;
-            make(&m);
-            ls__graph_free(packed_graph(&m));
-            unmake(&m);
-        }
+    each_is_right(nets, sizeof nets / sizeof *nets, packed_graph);
 }
 
 /* The threads of the pass, not of the run, say what the layouts are. */
@@ -340,13 +333,6 @@ static void test_rows(void **state)
         for (int pass = 0; pass < 3; pass++)
             for (int layout = 0; layout < 3; layout++)
                 one_plan(channels[i][0], channels[i][1], pass, layout);
-}
-
-static void refused(ls__graph *g, const ls_op *op, const ls__conv_packed_attrs *a, int n,
-                    const int *inputs, ls_status want)
-{
-    assert_null(ls__graph_call(g, NULL, op, a, n, inputs));
-    failed(want);
 }
 
 static void test_rows_refuse(void **state)

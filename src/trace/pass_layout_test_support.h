@@ -79,4 +79,24 @@ static inline void expect(ls__graph *g, bool there, int packs, int unpacks, int 
     ls__graph_free(g);
 }
 
+static inline void refused(ls__graph *g, const ls_op *op, const void *attrs, int n,
+                           const int *inputs, ls_status want)
+{
+    assert_null(ls__graph_call(g, NULL, op, attrs, n, inputs));
+    failed(want);
+}
+
+/* Nets whose results must be right, whatever is chosen, with gradients and without. */
+static inline void each_is_right(const net *nets, size_t count, ls__graph *(*packed)(const net *m))
+{
+    for (size_t i = 0; i < count; i++)
+        for (int gradients = 0; gradients < 2; gradients++) {
+            net m = nets[i];
+            m.gradients = gradients;
+            make(&m);
+            ls__graph_free(packed(&m));
+            unmake(&m);
+        }
+}
+
 #endif
