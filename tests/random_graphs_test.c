@@ -23,6 +23,7 @@
 #include "support/same.h"
 #include "tensor/test_support.h"
 #include "kernels/conv_pool.h"
+#include "kernels/winograd.h"
 #include "trace/pass.h"
 #include "trace/record.h"
 
@@ -430,6 +431,8 @@ static bool has_work(const ls__pass *pass)
         return false;
 #endif
     if (!strcmp(pass->name, "fuse-conv-pool") && !LS__PICK(ls__conv_pool_table)->forward)
+        return false;
+    if (!strcmp(pass->name, "winograd") && !LS__PICK(ls__winograd_table)->fast)
         return false;
     return pass->run != NULL;
 }

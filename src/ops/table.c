@@ -28,6 +28,7 @@
     X(conv)                                                                                        \
     X(fused_conv_pool)                                                                             \
     X(fused_conv)                                                                                  \
+    X(fused_winograd)                                                                              \
     X(layout_conv)                                                                                 \
     X(pool)                                                                                        \
     X(layout_pool)                                                                                 \

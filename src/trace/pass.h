@@ -45,6 +45,7 @@ ls_status ls__pass_fuse_attention(ls__graph *g); /* softmax(q k^T) v, forward an
 ls_status ls__pass_fuse_heads(ls__graph *g);     /* attention of heads that lie side by side */
 ls_status ls__pass_fuse_conv(ls__graph *g);      /* conv + bias + relu */
 ls_status ls__pass_fuse_conv_pool(ls__graph *g); /* that, and the pool behind it, both ways */
+ls_status ls__pass_winograd(ls__graph *g);       /* 3 x 3 convolutions, their gradients and pools */
 ls_status ls__pass_fuse_matmul(ls__graph *g);    /* matmul + bias + activation */
 ls_status ls__pass_layout(ls__graph *g);         /* blocked layouts inside, packed weights */
 ls_status ls__pass_pack(ls__graph *g);           /* packed weights of matrix products */

@@ -17,6 +17,7 @@ const ls__pass ls__passes[] = {
     { "fuse-heads", true, ls__pass_fuse_heads, "attention without moving heads" },
     { "fuse-conv", false, ls__pass_fuse_conv, "convolution, bias, relu" },
     { "fuse-conv-pool", false, ls__pass_fuse_conv_pool, "convolution, bias, pool, relu" },
+    { "winograd", false, ls__pass_winograd, "3 x 3 convolutions in fewer products" },
     { "fuse-matmul", true, ls__pass_fuse_matmul, "product, bias, activation" },
     { "pack", false, ls__pass_pack, "weights of products packed" },
     { "layout", false, ls__pass_layout, "blocked layouts between convolutions" },

@@ -62,6 +62,16 @@ static double conv_flops(const ls__graph *g, const ls__node *node)
     return 2 * cells * count(g, y) * count(g, w) / (double)last_dim(spec);
 }
 
+/* By plain sums, for both ways alike; rows begin with x and w, and gradients of both come from one row. */
+static double winograd_flops(const ls__graph *g, const ls__node *node)
+{
+    const bool back = strstr(node->op->name, "_grad") != NULL;
+    const double cells = strstr(node->op->name, "pool") ? 4 : 1;
+    const double y = count(g, back ? node->inputs[2] : node->outputs[0]);
+    const int w = node->inputs[1];
+    return 2 * cells * y * count(g, w) / (double)last_dim(&g->wires[w].spec) * (back ? 2 : 1);
+}
+
 /* Of all replicas: an element of the variable meets every row of x. The matrices are x of all, dy of all. */
 static double products_flops(const ls__graph *g, const ls__node *node)
 {
@@ -103,6 +113,8 @@ ls__work ls__node_work(const ls__graph *g, const ls__node *node)
         work.flops = matmul_flops(g, node);
     else if (strcmp(name, "conv2d_packed") == 0)
         work.flops = packed_conv_flops(node);
+    else if (strncmp(name, "conv2d_winograd", 15) == 0)
+        work.flops = winograd_flops(g, node);
     else if (strncmp(name, "conv2d", 6) == 0)
         work.flops = conv_flops(g, node);
     return work;

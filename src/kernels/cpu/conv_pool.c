@@ -16,36 +16,15 @@
 #include "kernels/isa.h"
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
-#include <math.h>
+#include "kernels/cpu/pool_window.h"
 
-enum { LANES = 16, CELLS = 4 };
+enum { LANES = VEC, CELLS = 4 };
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE VEC_INLINE
 
 typedef ls__conv_pool_image image;
 
 /* ---- forward -------------------------------------------------------------------------------- */
-
-/* The four sums of a window, for 16 channels: what is left of them. */
-INLINE void finish(const __m512 sum[CELLS], __m512 bias, __mmask16 lanes, float *p, uint16_t *marks)
-{
-    const __mmask16 right_above = _mm512_cmp_ps_mask(sum[1], sum[0], _CMP_GT_OQ);
-    const __mmask16 right_below = _mm512_cmp_ps_mask(sum[3], sum[2], _CMP_GT_OQ);
-    const __m512 above = _mm512_max_ps(sum[1], sum[0]), lower = _mm512_max_ps(sum[3], sum[2]);
-    const __mmask16 below = _mm512_cmp_ps_mask(lower, above, _CMP_GT_OQ);
-    const __mmask16 nan = _mm512_cmp_ps_mask(sum[0], sum[1], _CMP_UNORD_Q) |
-                          _mm512_cmp_ps_mask(sum[2], sum[3], _CMP_UNORD_Q);
-    __m512 value = _mm512_mask_mov_ps(_mm512_max_ps(lower, above), nan, _mm512_set1_ps(NAN));
-    value = _mm512_add_ps(value, bias);
-    const __mmask16 passes = _mm512_cmp_ps_mask(value, _mm512_setzero_ps(), _CMP_GT_OQ);
-    const __mmask16 stays = _mm512_cmp_ps_mask(value, _mm512_setzero_ps(), _CMP_NLE_UQ);
-    _mm512_mask_storeu_ps(p, lanes, _mm512_maskz_mov_ps(stays, value));
-    marks[LS__CONV_POOL_RIGHT] =
-        (uint16_t)(((below & right_below) | (~below & right_above)) & lanes);
-    marks[LS__CONV_POOL_BELOW] = (uint16_t)(below & lanes);
-    marks[LS__CONV_POOL_PASSES] = (uint16_t)(passes & lanes);
-}
 
 /* `windows` of them side by side, `wide` groups of channels. */
 INLINE void forward_windows(const image *i, const float *corner, const float *w, const float *bias,
@@ -68,8 +47,9 @@ INLINE void forward_windows(const image *i, const float *corner, const float *w,
     }
     for (int o = 0; o < windows; o++)
         for (int v = 0; v < wide; v++)
-            finish(sum[o][v], _mm512_maskz_loadu_ps(lanes[v], bias + v * LANES), lanes[v],
-                   p + o * i->pixel + v * i->group, marks + o * words + v * LS__CONV_POOL_WORDS);
+            pool_window((const vec *)sum[o][v], vec_load_some(bias + v * LANES, lanes[v]), lanes[v],
+                        p + o * i->pixel + v * i->group,
+                        marks + o * words + v * LS__CONV_POOL_WORDS);
 }
 
 INLINE void forward_channels(const image *i, const float *w, const float *bias,
@@ -92,17 +72,11 @@ INLINE void forward_channels(const image *i, const float *w, const float *bias,
         }
 }
 
-/* The channels from c on, at most 16. */
-static __mmask16 lanes_from(int64_t c, int64_t oc)
-{
-    return oc - c >= LANES ? (__mmask16)0xffff : (__mmask16)((1u << (oc > c ? oc - c : 0)) - 1);
-}
-
 INLINE void forward_image(const image *i, const float *w, const float *bias, float *p,
                           uint16_t *marks, int k)
 {
     for (int64_t c = 0; c < i->oc; c += 2 * LANES) {
-        const __mmask16 lanes[2] = { lanes_from(c, i->oc), lanes_from(c + LANES, i->oc) };
+        const __mmask16 lanes[2] = { vec_lanes(i->oc, c), vec_lanes(i->oc, c + LANES) };
         uint16_t *to = marks + c / LANES * LS__CONV_POOL_WORDS;
         float *pooled = p + c / LANES * i->group;
         if (lanes[1])
@@ -189,7 +163,7 @@ static void backward_3(const image *i, const float *dp, const uint16_t *marks, f
                        float *dbias)
 {
     for (int64_t c = 0; c < i->oc; c += 2 * LANES) {
-        const __mmask16 lanes[2] = { lanes_from(c, i->oc), lanes_from(c + LANES, i->oc) };
+        const __mmask16 lanes[2] = { vec_lanes(i->oc, c), vec_lanes(i->oc, c + LANES) };
         const uint16_t *m = marks + c / LANES * LS__CONV_POOL_WORDS;
         const float *g = dp + c / LANES * i->group;
         if (lanes[1])
@@ -203,7 +177,7 @@ static void backward_5(const image *i, const float *dp, const uint16_t *marks, f
                        float *dbias)
 {
     for (int64_t c = 0; c < i->oc; c += LANES) {
-        const __mmask16 lanes[1] = { lanes_from(c, i->oc) };
+        const __mmask16 lanes[1] = { vec_lanes(i->oc, c) };
         const uint16_t *m = marks + c / LANES * LS__CONV_POOL_WORDS;
         const float *g = dp + c / LANES * i->group;
         backward_taps(i, g, m, lanes, dw + c, dbias + c, 5, 0, 2, 1);
