@@ -53,11 +53,17 @@ static int64_t slot_of(uint64_t random, int64_t filled)
     return (int64_t)((u128)random * (uint64_t)filled >> 64);
 }
 
-/* Elements are all over the memory: those of draws to come are on their way while we go on. */
-static void fetch(const ls__shuffle *s, int at)
+/* Where a draw to come will look: at the end the buffer has one slot less from draw to draw. */
+static int64_t slot_in(const ls__shuffle *s, int at, int draws)
 {
-    const int64_t soon = slot_of(s->random[at + SOON], s->filled);
-    const int64_t sooner = slot_of(s->random[at + SOONER], s->filled);
+    const int64_t filled = s->filled - (s->ended ? draws : 0);
+    return filled > 0 ? slot_of(s->random[at + draws], filled) : 0;
+}
+
+/* Elements are all over the memory: those of draws to come are on their way while we go on. */
+static inline __attribute__((always_inline)) void fetch(const ls__shuffle *s, int at)
+{
+    const int64_t soon = slot_in(s, at, SOON), sooner = slot_in(s, at, SOONER);
     const uintptr_t element = (uintptr_t)s->slots[sooner]; /* the hole's is NULL */
     __builtin_prefetch(&s->slots[soon]);
     for (uintptr_t i = 0; i < FETCHED; i++)
