@@ -46,12 +46,12 @@ static inline ls__gemm_fetch ls__gemm_fetch_part(const ls__gemm_fetch *all, int6
 /* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
  * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
  * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on, while the lines of
- * `meanwhile` are brought here to be written. */
+ * `meanwhile` are brought here to be written. With `add` they are added to what is in c: c + product. */
 typedef struct ls__gemm_pieces {
     void (*panels)(const float *b, int64_t ldb, int64_t k, int64_t n, float *to);
     void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */
     void (*make)(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
-                 int64_t column, int64_t columns, float *c, int64_t ldc,
+                 int64_t column, int64_t columns, bool add, float *c, int64_t ldc,
                  const ls__gemm_fetch *meanwhile);
 } ls__gemm_pieces;
 

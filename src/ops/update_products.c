@@ -87,10 +87,16 @@ typedef struct job {
     float *own; /* of the ranks: rank after rank */
 } job;
 
-/* Floats of a rank: packed rows and a tile of each replica, and their sum. */
+/* Tiles of all replicas: the leaves of the tree are added up two by two as they are made. */
+static int tiles_of(int replicas)
+{
+    return (replicas + 1) / 2;
+}
+
+/* Floats of a rank: packed rows of each replica, tiles, and a row of their sum. */
 static int64_t own_floats(int replicas, int64_t deepest)
 {
-    return replicas * (deepest * LINE + TILE) + COLUMNS;
+    return replicas * deepest * LINE + tiles_of(replicas) * TILE + COLUMNS;
 }
 
 static size_t scratch(ls_call *c)
@@ -135,7 +141,7 @@ static void make(const job *j, int64_t row, int64_t tall, int64_t column, const 
     for (int r = 0; r < j->replicas; r++) {
         const ls__gemm_fetch share = ls__gemm_fetch_part(&next, r, j->replicas);
         j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, tall, column,
-                      COLUMNS, tiles + r * TILE, COLUMNS, &share);
+                      COLUMNS, r % 2, tiles + r / 2 * TILE, COLUMNS, &share);
     }
 }
 
@@ -143,15 +149,17 @@ static void apply(const job *j, int64_t row, int64_t tall, int64_t column, const
                   float *sum)
 {
     const int64_t count = j->n - column < COLUMNS ? j->n - column : COLUMNS;
+    const int pairs = tiles_of(j->replicas);
     for (int64_t i = 0; i < tall; i++) {
         const void *parts[MOST];
         void *at[1 + LS__MOST_SLOTS];
-        for (int r = 0; r < j->replicas; r++)
+        for (int r = 0; r < pairs; r++)
             parts[r] = tiles + r * TILE + i * COLUMNS;
         for (int c = 0; c < j->cells; c++)
             at[c] = j->at[c] + (row + i) * j->n + column;
-        LS__PICK(ls__replicas_table)->sum[LS_F32](j->replicas, parts, sum, count);
-        j->update(at, sum, &j->step, count);
+        if (pairs > 1)
+            LS__PICK(ls__replicas_table)->sum[LS_F32](pairs, parts, sum, count);
+        j->update(at, pairs > 1 ? sum : parts[0], &j->step, count);
     }
 }
 
@@ -163,7 +171,8 @@ static void apply_share(void *arg, int rank)
     const int64_t past = tiles_of_all * (rank + 1) / j->ranks * LS__GEMM_TALL;
     const int64_t end = past < j->m ? past : j->m;
     float *rows = j->own + rank * own_floats(j->replicas, j->deepest);
-    float *tiles = rows + j->replicas * j->deepest * LINE, *sum = tiles + j->replicas * TILE;
+    float *tiles = rows + j->replicas * j->deepest * LINE,
+          *sum = tiles + tiles_of(j->replicas) * TILE;
     const float *lines[LINES];
     const ls__gemm_fetch fetch = { .lines = lines, .count = list_lines(j, lines) };
     for (int64_t row = begin; row < end; row += LS__GEMM_TALL) {

@@ -42,6 +42,7 @@ typedef struct tile {
     float *c;
     int64_t ldc;
     __mmask16 columns[2];
+    bool add;
     ls__gemm_fetch fetch;
 } tile;
 
@@ -62,6 +63,10 @@ INLINE void run_tile(const tile *t, int tall)
             sum[i][1] = _mm512_fmadd_ps(x, b1, sum[i][1]);
         }
     }
+    for (int i = 0; i < tall && t->add; i++)
+        for (int v = 0; v < 2; v++)
+            sum[i][v] = _mm512_add_ps(
+                _mm512_maskz_loadu_ps(t->columns[v], t->c + i * t->ldc + v * LANES), sum[i][v]);
     for (int i = 0; i < tall; i++)
         for (int v = 0; v < 2; v++)
             _mm512_mask_storeu_ps(t->c + i * t->ldc + v * LANES, t->columns[v], sum[i][v]);
@@ -100,7 +105,7 @@ static void pack_rows(const float *a, int64_t lda, int64_t k, int64_t tall, floa
 }
 
 static void make(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
-                 int64_t column, int64_t columns, float *c, int64_t ldc,
+                 int64_t column, int64_t columns, bool add, float *c, int64_t ldc,
                  const ls__gemm_fetch *meanwhile)
 {
     const int64_t end = least(column + columns, n), tiles = (end - column + WIDE - 1) / WIDE;
@@ -112,6 +117,7 @@ static void make(const float *rows, const float *panels, int64_t k, int64_t n, i
                             .c = c + j - column,
                             .ldc = ldc,
                             .columns = { lanes(end - j), lanes(end - j - LANES) },
+                            .add = add,
                             .fetch = ls__gemm_fetch_part(meanwhile, t, tiles) };
         run_tall(&each, tall);
     }
@@ -125,7 +131,7 @@ static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, 
     for (int64_t i = 0; i < s->m; i += TALL) {
         const int64_t tall = least(TALL, s->m - i);
         pack_rows(a + i, s->lda, s->k, tall, rows);
-        make(rows, panels, s->k, s->n, tall, 0, s->n, c + i * s->ldc, s->ldc,
+        make(rows, panels, s->k, s->n, tall, 0, s->n, false, c + i * s->ldc, s->ldc,
              &(ls__gemm_fetch){ 0 });
     }
 }
