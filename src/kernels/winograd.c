@@ -11,23 +11,27 @@ bool ls__winograd_can(const ls__conv_shape *s)
            s->dilation_w == 1 && !s->depthwise && s->c > 0 && s->oc > 0;
 }
 
-/* Measured on Zen 4, 1 thread, against the best of oneDNN's layouts (its own Winograd among them): from
+static int64_t tiles_for(int64_t side)
+{
+    return (side + LS__WINOGRAD_OUT - 1) / LS__WINOGRAD_OUT;
+}
+
+/* Measured on Zen 4, 1 thread, against the best of oneDNN's layouts each (its own Winograd among them): from
  * 16 -> 16 channels on 28 x 28 (0.96 of its time forward, 0.88 both ways back) over 32 -> 64 on 13 x 13
- * (0.86, 0.51) to 64 -> 64 on 7 x 7 (0.79, 0.74) and 128 -> 128 on 9 x 9 (0.81, 0.75). */
+ * (0.86, 0.52), 64 -> 64 on 7 x 7 (0.79, 0.74) and 128 -> 256 on 9 x 9 (0.85, 0.80) to 192 -> 192 on 14 x 14
+ * (0.85, 0.92). 256 -> 256 is slower back (1.15), since matrices of the filter fill the second cache, and a
+ * handful of tiles are less work than the filter's transforms. */
 bool ls__winograd_pays(const ls__conv_shape *s)
 {
-    return ls__winograd_can(s) && s->c >= 16 && s->oc >= 16 && ls__kernel_threads_get() == 1 &&
-           LS__PICK(ls__winograd_table)->fast;
+    enum { LEAST = 16, MOST = 192 * 192, LEAST_TILES = 8 };
+    return ls__winograd_can(s) && s->c >= LEAST && s->oc >= LEAST && s->c <= MOST / s->oc &&
+           s->n * tiles_for(s->oh) * tiles_for(s->ow) >= LEAST_TILES &&
+           ls__kernel_threads_get() == 1 && LS__PICK(ls__winograd_table)->fast;
 }
 
 static int64_t whole(int64_t channels)
 {
     return (channels + 15) / 16 * 16;
-}
-
-static int64_t tiles_for(int64_t side)
-{
-    return (side + LS__WINOGRAD_OUT - 1) / LS__WINOGRAD_OUT;
 }
 
 /* Of outputs that a pool drops there are no tiles. */

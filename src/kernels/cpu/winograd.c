@@ -1,8 +1,7 @@
 /*
  * winograd.h's transforms, sixteen channels at a time. The points are 0, +-P, +-Q and infinity; with P = 5/8 and
- * Q = 3/2 all constants are exact, and the error is about a third of that with 1 and 2 (design 6). Of a pair of
- * points what is even and what is odd in them is shared: every one-dimensional transform is a dozen
- * operations.
+ * Q = 3/2 the error is about half of that with 1 and 2 (design 6). Of a pair of points what is even and what is
+ * odd in them is shared: every one-dimensional transform is a dozen operations.
  */
 #include "kernels/winograd.h"
 
