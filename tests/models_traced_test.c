@@ -40,9 +40,10 @@ enum { MOST_ITEMS = 512, OFF_ROOM = 512 };
 static const double rate = 1e-3, epsilon = 1e-4;
 
 /* How far results may be apart when sums have another order: losses and logits relative
- * to their size (at least 1), variables in units of the rate. Seen: 1.3e-6 and 2e-4, both of
- * resnet; a gradient of twice the size moves variables by far more. */
-static const double near_number = 2e-5, near_variable = 0.005;
+ * to their size (at least 1), variables in units of the rate. Seen: 1.3e-6 and 2e-4, and with Winograd's
+ * convolutions beside plain sums 8e-3, all of resnet; a gradient of twice the size moves variables by far
+ * more. */
+static const double near_number = 2e-5, near_variable = 0.02;
 
 typedef struct subject {
     const char *name;
