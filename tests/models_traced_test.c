@@ -32,7 +32,7 @@ enum { STEPS = 3 };
 #else
 enum { STEPS = 1 }; /* plain C is slow, and so are sanitizers */
 #endif
-enum { MOST_ITEMS = 512, OFF_ROOM = 512 };
+enum { MOST_ITEMS = 512, OFF_ROOM = 512, WHY_ROOM = 1024 };
 
 /* Adam divides a gradient by its own size, so where a gradient is nothing but rounding
  * (that of an attention's key bias is zero by algebra) the update is noise of the size
@@ -40,10 +40,9 @@ enum { MOST_ITEMS = 512, OFF_ROOM = 512 };
 static const double rate = 1e-3, epsilon = 1e-4;
 
 /* How far results may be apart when sums have another order: losses and logits relative
- * to their size (at least 1), variables in units of the rate. Seen: 1.3e-6 and 2e-4, and with Winograd's
- * convolutions beside plain sums 8e-3, all of resnet; a gradient of twice the size moves variables by far
- * more. */
-static const double near_number = 2e-5, near_variable = 0.02;
+ * to their size (at least 1), variables in units of the rate. Seen: 1.3e-6 and 2e-4, both of
+ * resnet; a gradient of twice the size moves variables by far more. */
+static const double near_number = 2e-5, near_variable = 0.005;
 
 typedef struct subject {
     const char *name;
@@ -180,8 +179,9 @@ static bool same_bits(const item *a, const item *b)
     return !memcmp(ls_data(a->value), ls_data(b->value), ls_size_in_bytes(a->value));
 }
 
-static void compare(const char *model, const char *off, bool bits, const outcome *want,
-                    const outcome *got)
+/* False: they are apart, and `why` says where; if they had to be the same, that fails at once. */
+static bool compare(const char *model, const char *off, bool bits, const outcome *want,
+                    const outcome *got, char why[WHY_ROOM])
 {
     assert_int_equal(want->count, got->count);
     for (int i = 0; i < want->count; i++) {
@@ -190,11 +190,16 @@ static void compare(const char *model, const char *off, bool bits, const outcome
         if (same_bits(a, b))
             continue;
         double d = apart(a, b), most = a->unit > 0 ? near_variable : near_number;
-        if (bits || !(d <= most))
-            fail_msg("%s without \"%s\": %s (%d) is %.3g%s from the eager one%s", model, off,
-                     a->what, i, d, a->unit > 0 ? " rates" : "",
-                     bits ? ", but the passes that ran keep bits" : "");
+        if (!bits && d <= most)
+            continue;
+        snprintf(why, WHY_ROOM, "%s without \"%s\": %s (%d) is %.3g%s from the eager one%s", model,
+                 off, a->what, i, d, a->unit > 0 ? " rates" : "",
+                 bits ? ", but the passes that ran keep bits" : "");
+        if (bits)
+            fail_msg("%s", why);
+        return false;
     }
+    return true;
 }
 
 /* ---- the subsets ------------------------------------------------------------------------ */
@@ -224,57 +229,76 @@ static bool describe(const bool *runs, char *off)
     return bits;
 }
 
+/* A model with the initial values of one seed. */
 typedef struct experiment {
-    const subject *s;
-    ls_model *model;
+    ls_model *model; /* NULL: not begun */
     outcome initial, eager;
 } experiment;
 
-static void try_subset(const experiment *e, const bool *runs)
+/* Rounding now and then decides whether relu lets a gradient through, and then variables differ by some
+ * hundredths of the rate. That is so with one seed or another; a pass that is wrong is wrong with all. */
+enum { SEEDS = 4 };
+static experiment experiments[SEEDS];
+
+static void begin(const subject *s, experiment *e, int seed)
 {
-    char off[OFF_ROOM];
-    bool bits = describe(runs, off);
-    static outcome got; /* large */
-    run(e->s, e->model, &e->initial, LS_TRACE(.off = off, .name = e->s->name), &got);
-    compare(e->s->name, off, bits, &e->eager, &got);
-    drop(&got);
+    if (e->model)
+        return;
+    ls_random_seed((uint64_t)seed + 1);
+    e->model = ls__built(s->name);
+    assert_non_null(e->model);
+    LS_FRAME
+        note_variables(&e->initial, e->model);
+    run(s, e->model, &e->initial, NULL, &e->eager);
+}
+
+static void try_subset(const subject *s, const bool *runs)
+{
+    char off[OFF_ROOM], why[WHY_ROOM];
+    const bool bits = describe(runs, off);
+    bool same = false;
+    for (int seed = 0; seed < SEEDS && !same; seed++) {
+        static outcome got; /* large */
+        experiment *e = &experiments[seed];
+        begin(s, e, seed);
+        run(s, e->model, &e->initial, LS_TRACE(.off = off, .name = s->name), &got);
+        same = compare(s->name, off, bits, &e->eager, &got, why);
+        drop(&got);
+    }
+    if (!same)
+        fail_msg("%s", why);
 }
 
 static void check_model(const subject *s)
 {
-    static experiment e;
     bool runs[64];
     int n = count_passes();
     assert_true(n > 0 && n <= 64);
-    e = (experiment){ .s = s };
-    ls_random_seed(1);
-    e.model = ls__built(s->name);
-    assert_non_null(e.model);
-    LS_FRAME
-        note_variables(&e.initial, e.model);
-    run(s, e.model, &e.initial, NULL, &e.eager);
-
     int alone = s->large && !FAST ? 0 : n; /* how many are tried alone */
     memset(runs, false, sizeof runs);
 #ifndef LS_HAVE_DNNL
     if (!s->large)
 #endif
-        try_subset(&e, runs);
+        try_subset(s, runs);
     for (int i = 0; i < alone; i++) {
         runs[i] = true;
-        try_subset(&e, runs);
+        try_subset(s, runs);
         runs[i] = false;
     }
     memset(runs, true, sizeof runs);
-    try_subset(&e, runs);
+    try_subset(s, runs);
     for (int i = 0; i < alone; i++) {
         runs[i] = false;
-        try_subset(&e, runs);
+        try_subset(s, runs);
         runs[i] = true;
     }
-    drop(&e.initial);
-    drop(&e.eager);
-    ls_model_free(e.model);
+    for (int seed = 0; seed < SEEDS; seed++)
+        if (experiments[seed].model) {
+            drop(&experiments[seed].initial);
+            drop(&experiments[seed].eager);
+            ls_model_free(experiments[seed].model);
+            experiments[seed].model = NULL;
+        }
     assert_int_equal(ls_error_pending(), LS_OK);
 }
 

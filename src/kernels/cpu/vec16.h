@@ -13,9 +13,16 @@
 #include <immintrin.h>
 #endif
 
-/* Everything here is inlined: no call passes a vector. */
+/* In registers all of it is inlined and unrolled: vectors in an array are registers only where every index is a
+ * constant. Elsewhere it is memory, and small: compilers take minutes over such loops unrolled. */
 #pragma GCC diagnostic ignored "-Wpsabi"
+#if defined(__AVX512F__)
 #define VEC_INLINE static inline __attribute__((always_inline))
+#define VEC_UNROLL _Pragma("GCC unroll 36")
+#else
+#define VEC_INLINE static __attribute__((noinline, unused))
+#define VEC_UNROLL _Pragma("GCC unroll 1")
+#endif
 
 enum { VEC = 16 };
 typedef float vec __attribute__((vector_size(VEC * 4)));

@@ -20,9 +20,6 @@ enum { IN = LS__WINOGRAD_IN, OUT = LS__WINOGRAD_OUT, TAPS = 3, POSITIONS = LS__W
 #define AT_Q (1 / (2 * QQ * (QQ - PP)))
 #define AT_0 (1 / (PP * QQ))
 
-/* Vectors in an array are registers only where every index is a constant. */
-#define UNROLL _Pragma("GCC unroll 36")
-
 typedef ls__winograd_tiles tiles;
 
 /* ---- in one dimension: a line to what is `step` apart --------------------------------------------- */
@@ -107,14 +104,14 @@ VEC_INLINE void filter_from_points(const vec u[IN], vec *w, int step)
 /* A line of positions, `plane` floats apart. */
 VEC_INLINE void get_line(const float *from, int64_t plane, vec line[IN])
 {
-    UNROLL
+    VEC_UNROLL
     for (int i = 0; i < IN; i++)
         line[i] = vec_load(from + i * plane);
 }
 
 VEC_INLINE void put_line(const vec line[IN], float *to, int64_t plane)
 {
-    UNROLL
+    VEC_UNROLL
     for (int i = 0; i < IN; i++)
         vec_store(to + i * plane, line[i]);
 }
@@ -124,10 +121,10 @@ VEC_INLINE void put_line(const vec line[IN], float *to, int64_t plane)
 VEC_INLINE void put_filter(const vec w[TAPS * TAPS], float *u, int64_t plane)
 {
     vec half[IN * TAPS], line[IN];
-    UNROLL
+    VEC_UNROLL
     for (int i = 0; i < TAPS; i++)
         filter_to_points(w + i * TAPS, half + i, TAPS);
-    UNROLL
+    VEC_UNROLL
     for (int j = 0; j < IN; j++) {
         filter_to_points(half + j * TAPS, line, 1);
         put_line(line, u + j * plane, IN * plane);
@@ -139,7 +136,7 @@ static void filter(const tiles *t, const float *w, float *u)
     for (int64_t c = 0; c < t->cs; c++)
         for (int64_t o = 0; o < t->os; o += VEC) {
             vec tap[TAPS * TAPS];
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < TAPS * TAPS; k++)
                 tap[k] = c < t->c
                              ? vec_load_some(w + (k * t->c + c) * t->oc + o, vec_lanes(t->oc, o))
@@ -154,7 +151,7 @@ static void filter_turned(const tiles *t, const float *w, float *u)
         for (int64_t c = 0; c < t->cs; c += VEC) {
             vec tap[TAPS * TAPS];
             const int64_t channels = o < t->oc ? (t->c - c < VEC ? t->c - c : VEC) : 0;
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < TAPS * TAPS; k++) {
                 float column[VEC] = { 0 };
                 for (int64_t i = 0; i < channels; i++)
@@ -171,15 +168,15 @@ static void filter_back(const tiles *t, const float *du, float *dw)
     for (int64_t c = 0; c < t->c; c++)
         for (int64_t o = 0; o < t->oc; o += VEC) {
             vec half[TAPS * IN], line[IN], tap[TAPS * TAPS];
-            UNROLL
+            VEC_UNROLL
             for (int j = 0; j < IN; j++) {
                 get_line(du + j * plane + c * t->os + o, IN * plane, line);
                 filter_from_points(line, half + j, IN);
             }
-            UNROLL
+            VEC_UNROLL
             for (int i = 0; i < TAPS; i++)
                 filter_from_points(half + i * IN, tap + i * TAPS, 1);
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < TAPS * TAPS; k++)
                 vec_store_some(dw + (k * t->c + c) * t->oc + o, tap[k], vec_lanes(t->oc, o));
         }
@@ -227,16 +224,16 @@ VEC_INLINE void take_tile(const tiles *t, const place *at, const float *x, float
     for (int64_t c = 0; c < t->cs; c += VEC) {
         const uint16_t lanes = vec_lanes(t->c, c);
         vec half[POSITIONS], line[IN];
-        UNROLL
+        VEC_UNROLL
         for (int j = 0; j < IN; j++) {
-            UNROLL
+            VEC_UNROLL
             for (int i = 0; i < IN; i++)
                 line[i] = whole || is_inside(at, i, j)
                               ? vec_load_some(x + cell(at, t->c, i, j) + c, lanes)
                               : vec_all(0);
             to_points(line, half + j, IN);
         }
-        UNROLL
+        VEC_UNROLL
         for (int i = 0; i < IN; i++) {
             to_points(half + i * IN, line, 1);
             put_line(line, v + i * IN * plane + c, plane);
@@ -262,15 +259,15 @@ VEC_INLINE void take_back_tile(const tiles *t, const place *at, const float *dv,
     for (int64_t c = 0; c < t->cs; c += VEC) {
         const uint16_t lanes = vec_lanes(t->c, c);
         vec half[POSITIONS], line[IN];
-        UNROLL
+        VEC_UNROLL
         for (int j = 0; j < IN; j++) {
             get_line(dv + j * plane + c, IN * plane, line);
             from_points(line, half + j, IN);
         }
-        UNROLL
+        VEC_UNROLL
         for (int i = 0; i < IN; i++) {
             from_points(half + i * IN, line, 1);
-            UNROLL
+            VEC_UNROLL
             for (int j = 0; j < IN; j++)
                 if (whole || is_inside(at, i, j)) {
                     float *to = dx + cell(at, t->c, i, j) + c;
@@ -300,12 +297,12 @@ static void take_back(const tiles *t, const float *dv, float *dx)
 VEC_INLINE void sums_of(const float *m, int64_t plane, vec y[OUT * OUT])
 {
     vec half[OUT * IN], line[IN];
-    UNROLL
+    VEC_UNROLL
     for (int j = 0; j < IN; j++) {
         get_line(m + j * plane, IN * plane, line);
         to_sums(line, half + j, IN);
     }
-    UNROLL
+    VEC_UNROLL
     for (int i = 0; i < OUT; i++)
         to_sums(half + i * IN, y + i * OUT, 1);
 }
@@ -319,7 +316,7 @@ static void give(const tiles *t, const float *m, const float *bias, bool relu, f
             const uint16_t lanes = vec_lanes(t->oc, o);
             vec sum[OUT * OUT];
             sums_of(m + o, plane, sum);
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < OUT * OUT; k++)
                 if (is_inside(&at, k / OUT, k % OUT)) {
                     vec v = bias ? sum[k] + vec_load_some(bias + o, lanes) : sum[k];
@@ -364,7 +361,7 @@ static void give_pooled(const tiles *t, const float *m, const float *bias, float
             const uint16_t lanes = vec_lanes(t->oc, o);
             vec sum[OUT * OUT];
             sums_of(m + o, plane, sum);
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < WINDOWS; k++)
                 if (is_inside(&at, k / SIDE, k % SIDE)) {
                     const vec four[4] = { sum[window_cell(k, 0)], sum[window_cell(k, 1)],
@@ -380,10 +377,10 @@ static void give_pooled(const tiles *t, const float *m, const float *bias, float
 VEC_INLINE void put_points(const vec y[OUT * OUT], float *dm, int64_t plane)
 {
     vec half[IN * OUT], line[IN];
-    UNROLL
+    VEC_UNROLL
     for (int i = 0; i < OUT; i++)
         from_sums(y + i * OUT, half + i, OUT);
-    UNROLL
+    VEC_UNROLL
     for (int j = 0; j < IN; j++) {
         from_sums(half + j * OUT, line, 1);
         put_line(line, dm + j * plane, IN * plane);
@@ -397,7 +394,7 @@ static void give_back(const tiles *t, const float *dy, float *dm)
         const place at = place_of(t, i, t->oh, t->ow, 0, 0);
         for (int64_t o = 0; o < t->os; o += VEC) {
             vec d[OUT * OUT];
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < OUT * OUT; k++)
                 d[k] = is_inside(&at, k / OUT, k % OUT)
                            ? vec_load_some(dy + cell(&at, t->oc, k / OUT, k % OUT) + o,
@@ -417,13 +414,13 @@ static void give_back_pooled(const tiles *t, const float *dp, const uint16_t *ma
         for (int64_t o = 0; o < t->os; o += VEC) {
             const uint16_t lanes = vec_lanes(t->oc, o);
             vec d[OUT * OUT], all = vec_all(0);
-            UNROLL
+            VEC_UNROLL
             for (int k = 0; k < WINDOWS; k++) {
                 vec four[4] = { vec_all(0), vec_all(0), vec_all(0), vec_all(0) };
                 if (is_inside(&at, k / SIDE, k % SIDE))
                     all += pool_window_back(dp + cell(&at, t->oc, k / SIDE, k % SIDE) + o,
                                             marks + marks_at(t, &at, k, o), four);
-                UNROLL
+                VEC_UNROLL
                 for (int q = 0; q < 4; q++)
                     d[window_cell(k, q)] = four[q];
             }
