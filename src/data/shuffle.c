@@ -60,7 +60,8 @@ static int64_t slot_in(const ls__shuffle *s, int at, int draws)
     return filled > 0 ? slot_of(s->random[at + draws], filled) : 0;
 }
 
-/* Elements are all over the memory: those of draws to come are on their way while we go on. */
+/* Elements are all over the memory: those of draws to come are on their way while we go on. Inlined, since gcc
+ * takes a function that only prefetches for one without effects, and drops calls of it. */
 static inline __attribute__((always_inline)) void fetch(const ls__shuffle *s, int at)
 {
     const int64_t soon = slot_in(s, at, SOON), sooner = slot_in(s, at, SOONER);
