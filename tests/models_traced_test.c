@@ -44,6 +44,11 @@ static const double rate = 1e-3, epsilon = 1e-4;
  * resnet; a gradient of twice the size moves variables by far more. */
 static const double near_number = 2e-5, near_variable = 0.005;
 
+/* Rounding now and then decides whether relu lets a gradient through, with one seed or another. Seen then: 0.0022
+ * and 0.106. A subset may be so far from the eager run with some seeds; with one of SEEDS it must be near. */
+enum { SEEDS = 4 };
+static const double flipped_number = 0.02, flipped_variable = 0.5;
+
 typedef struct subject {
     const char *name;
     int64_t samples;
@@ -179,27 +184,31 @@ static bool same_bits(const item *a, const item *b)
     return !memcmp(ls_data(a->value), ls_data(b->value), ls_size_in_bytes(a->value));
 }
 
-/* False: they are apart, and `why` says where; if they had to be the same, that fails at once. */
+/* False: they are as far apart as one flip of a relu leaves them, and `why` says where. Farther, or apart where
+ * bits are kept, fails at once. */
 static bool compare(const char *model, const char *off, bool bits, const outcome *want,
                     const outcome *got, char why[WHY_ROOM])
 {
+    bool near = true;
     assert_int_equal(want->count, got->count);
     for (int i = 0; i < want->count; i++) {
         const item *a = &want->items[i], *b = &got->items[i];
         assert_string_equal(ls_describe(a->value), ls_describe(b->value));
         if (same_bits(a, b))
             continue;
-        double d = apart(a, b), most = a->unit > 0 ? near_variable : near_number;
+        const bool variable = a->unit > 0;
+        const double d = apart(a, b), most = variable ? near_variable : near_number;
+        const double flipped = variable ? flipped_variable : flipped_number;
         if (!bits && d <= most)
             continue;
         snprintf(why, WHY_ROOM, "%s without \"%s\": %s (%d) is %.3g%s from the eager one%s", model,
-                 off, a->what, i, d, a->unit > 0 ? " rates" : "",
+                 off, a->what, i, d, variable ? " rates" : "",
                  bits ? ", but the passes that ran keep bits" : "");
-        if (bits)
+        if (bits || !(d <= flipped))
             fail_msg("%s", why);
-        return false;
+        near = false;
     }
-    return true;
+    return near;
 }
 
 /* ---- the subsets ------------------------------------------------------------------------ */
@@ -235,9 +244,6 @@ typedef struct experiment {
     outcome initial, eager;
 } experiment;
 
-/* Rounding now and then decides whether relu lets a gradient through, and then variables differ by some
- * hundredths of the rate. That is so with one seed or another; a pass that is wrong is wrong with all. */
-enum { SEEDS = 4 };
 static experiment experiments[SEEDS];
 
 static void begin(const subject *s, experiment *e, int seed)

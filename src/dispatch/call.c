@@ -144,6 +144,13 @@ ls_status ls__want_rank_at_least(const ls_call *c, int input, int rank)
                         c->in[input]->rank, rank);
 }
 
+ls_status ls__want_spec(const ls_call *c, int input, const ls__spec *spec)
+{
+    if (ls__spec_equal(c->in[input], spec))
+        return LS_OK;
+    return ls_call_fail(c, LS_SHAPE, "input %d should be %s", input, ls__spec_text(spec));
+}
+
 ls_status ls__want_axis(const ls_call *c, int64_t axis, int rank, int *out)
 {
     int at = ls__axis(axis, rank);
@@ -172,6 +179,11 @@ ls_status ls__want_broadcast(const ls_call *c, const ls__spec *a, const ls__spec
     }
     *out = result;
     return LS_OK;
+}
+
+ls_status ls__output_spec(ls_call *c, int index, const ls__spec *spec)
+{
+    return ls_call_output(c, index, spec->dtype, spec->rank, spec->dims);
 }
 
 ls_status ls__output_like(ls_call *c, int index, int input)

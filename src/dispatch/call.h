@@ -55,6 +55,7 @@ ls_status ls__want_dtype(const ls_call *c, int input, unsigned set);
 ls_status ls__want_same_dtype(const ls_call *c, int a, int b);
 ls_status ls__want_rank(const ls_call *c, int input, int rank);
 ls_status ls__want_rank_at_least(const ls_call *c, int input, int rank);
+ls_status ls__want_spec(const ls_call *c, int input, const ls__spec *spec);
 /* Normalises `axis` (an attribute) for an input of this rank into *out. */
 ls_status ls__want_axis(const ls_call *c, int64_t axis, int rank, int *out);
 
@@ -62,7 +63,8 @@ ls_status ls__want_axis(const ls_call *c, int64_t axis, int rank, int *out);
 ls_status ls__want_broadcast(const ls_call *c, const ls__spec *a, const ls__spec *b,
                              ls__spec *out);
 
-/* Output `index` is like input `input`, or like it with another dtype. */
+/* Output `index` is `spec`; like input `input`; or like it with another dtype. */
+ls_status ls__output_spec(ls_call *c, int index, const ls__spec *spec);
 ls_status ls__output_like(ls_call *c, int index, int input);
 ls_status ls__output_as(ls_call *c, int index, ls_dtype dtype, int input);
 

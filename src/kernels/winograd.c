@@ -52,9 +52,9 @@ static ls__winograd_tiles open_tiles(const ls__conv_shape *s, bool pooled)
                                  .os = whole(s->oc) };
 }
 
-/* The scratch memory: matrices of the filter, of its gradient, and of a block's tiles on both sides. */
+/* The scratch memory: matrices of the filter, of a block's tiles on both sides, and back of the filter's gradient. */
 typedef struct rooms {
-    float *u, *du, *v, *m;
+    float *u, *v, *m, *du;
 } rooms;
 
 static int64_t filter_floats(const ls__winograd_tiles *t)
@@ -67,16 +67,16 @@ static int64_t side_floats(int64_t channels)
     return LS__WINOGRAD_POSITIONS * ls__winograd_plane(LS__WINOGRAD_TILES, channels);
 }
 
-int64_t ls__winograd_scratch(const ls__conv_shape *s)
+int64_t ls__winograd_scratch(const ls__conv_shape *s, bool back)
 {
     const ls__winograd_tiles t = open_tiles(s, false);
-    return 2 * filter_floats(&t) + side_floats(t.cs) + side_floats(t.os);
+    return (back ? 2 : 1) * filter_floats(&t) + side_floats(t.cs) + side_floats(t.os);
 }
 
 static rooms share(const ls__winograd_tiles *t, float *scratch)
 {
-    float *du = scratch + filter_floats(t), *v = du + filter_floats(t);
-    return (rooms){ .u = scratch, .du = du, .v = v, .m = v + side_floats(t->cs) };
+    float *v = scratch + filter_floats(t), *m = v + side_floats(t->cs);
+    return (rooms){ .u = scratch, .v = v, .m = m, .du = m + side_floats(t->os) };
 }
 
 /* The next block of all tiles of n images; false: there is none. */

@@ -27,8 +27,8 @@
 bool ls__winograd_can(const ls__conv_shape *s);
 bool ls__winograd_pays(const ls__conv_shape *s);
 
-/* Floats of scratch memory for either way, aligned to 64 bytes. */
-int64_t ls__winograd_scratch(const ls__conv_shape *s);
+/* Floats of scratch memory for the way there or back, aligned to 64 bytes. */
+int64_t ls__winograd_scratch(const ls__conv_shape *s, bool back);
 
 /* y: as s has it, with `bias` (NULL: none) and s->relu; or with `marks` pooled, [n, oh / 2, ow / 2, oc], then
  * with a bias and relu in any case. */

@@ -94,10 +94,12 @@ static void drop_results(results *r)
 static results run(const setting *t, const float *bias)
 {
     results r = { dirty(t->ny), dirty(t->nx), dirty(t->nw) };
-    float *scratch = dirty(ls__winograd_scratch(&t->s));
-    ls__winograd_forward(&t->s, t->x, t->w, bias, r.y, NULL, scratch);
-    ls__winograd_backward(&t->s, t->x, t->w, t->dy, NULL, r.dx, r.dw, NULL, scratch);
-    free(scratch);
+    float *there = dirty(ls__winograd_scratch(&t->s, false));
+    float *back = dirty(ls__winograd_scratch(&t->s, true));
+    ls__winograd_forward(&t->s, t->x, t->w, bias, r.y, NULL, there);
+    ls__winograd_backward(&t->s, t->x, t->w, t->dy, NULL, r.dx, r.dw, NULL, back);
+    free(there);
+    free(back);
     return r;
 }
 
@@ -212,7 +214,7 @@ static void pooled_is_what_pooling_gives(void **state)
         setting t = make_case(i);
         const int64_t np = windows(&t.s) * t.s.oc;
         const int64_t words = windows(&t.s) * ls__conv_pool_groups(t.s.oc) * LS__CONV_POOL_WORDS;
-        float *p = dirty(np), *dp = numbers(np), *scratch = dirty(ls__winograd_scratch(&t.s));
+        float *p = dirty(np), *dp = numbers(np), *scratch = dirty(ls__winograd_scratch(&t.s, true));
         float *db = dirty(t.s.oc), *sums = calloc((size_t)t.s.oc, sizeof *sums);
         uint16_t *marks = malloc(((size_t)words + 1) * sizeof *marks);
         results got = { NULL, dirty(t.nx), dirty(t.nw) };
@@ -250,7 +252,7 @@ static void numbers_that_are_not(void **state)
     (void)state;
     setting t = make(1, 6, 6, 16, 16, 0);
     t.x[(2 * 6 + 2) * 16] = NAN; /* all windows see it */
-    float *p = dirty(windows(&t.s) * 16), *scratch = dirty(ls__winograd_scratch(&t.s));
+    float *p = dirty(windows(&t.s) * 16), *scratch = dirty(ls__winograd_scratch(&t.s, false));
     uint16_t marks[4 * LS__CONV_POOL_WORDS];
     ls__winograd_forward(&t.s, t.x, t.w, t.bias, p, marks, scratch);
     for (int i = 0; i < 4 * 16; i++)

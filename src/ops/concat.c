@@ -56,7 +56,7 @@ static ls_status concat_shape(ls_call *c)
         if (!st && __builtin_add_overflow(out.dims[axis], c->in[i]->dims[axis], &out.dims[axis]))
             st = ls_call_fail(c, LS_SHAPE, "the sizes along axis %d do not fit in int64", axis);
     }
-    return st ? st : ls_call_output(c, 0, out.dtype, out.rank, out.dims);
+    return st ? st : ls__output_spec(c, 0, &out);
 }
 
 static ls_status concat_kernel(ls_call *c)
@@ -232,7 +232,7 @@ static ls_status split_shape(ls_call *c)
                             (long long)out.dims[axis], (long long)a->parts);
     out.dims[axis] /= a->parts;
     for (int i = 0; i < a->parts && !st; i++)
-        st = ls_call_output(c, i, out.dtype, out.rank, out.dims);
+        st = ls__output_spec(c, i, &out);
     return st;
 }
 

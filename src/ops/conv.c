@@ -12,6 +12,7 @@
 #include <lockstep/ops.h>
 #include <string.h>
 
+#include "kernels/conv_pool.h"
 #include "ops/window.h"
 
 typedef ls__conv_attrs conv_attrs;
@@ -89,6 +90,18 @@ ls_status ls__conv_geometry(const ls_call *c, bool depthwise, const int64_t *x, 
         .multiplier = depthwise ? w[3] : 1,
     };
     return LS_OK;
+}
+
+ls__spec ls__conv_pooled_spec(const ls__conv_shape *s)
+{
+    return (ls__spec){ LS_F32, 4, { s->n, s->oh / 2, s->ow / 2, s->oc } };
+}
+
+ls__spec ls__conv_marks_spec(const ls__conv_shape *s)
+{
+    const int64_t bytes =
+        ls__conv_pool_groups(s->oc) * LS__CONV_POOL_WORDS * (int64_t)sizeof(uint16_t);
+    return (ls__spec){ LS_U8, 4, { s->n, s->oh / 2, s->ow / 2, bytes } };
 }
 
 ls_status ls__conv_want_inputs(const ls_call *c)

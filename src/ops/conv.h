@@ -62,4 +62,8 @@ ls_status ls__conv_want_inputs(const ls_call *c);
 ls_status ls__conv_geometry(const ls_call *c, bool depthwise, const int64_t *x, const int64_t *w,
                             ls__conv_shape *s);
 
+/* What of a convolution is left behind a pool of 2 x 2, and the marks of where it came from (kernels/conv_pool.h). */
+ls__spec ls__conv_pooled_spec(const ls__conv_shape *s);
+ls__spec ls__conv_marks_spec(const ls__conv_shape *s);
+
 #endif

@@ -64,8 +64,8 @@ static ls_status qkv_shape(ls_call *c)
     ls__spec y, lse;
     ls_status st = results(c, &y, &lse);
     if (!st)
-        st = ls_call_output(c, 0, y.dtype, y.rank, y.dims);
-    return st ? st : ls_call_output(c, 1, lse.dtype, lse.rank, lse.dims);
+        st = ls__output_spec(c, 0, &y);
+    return st ? st : ls__output_spec(c, 1, &lse);
 }
 
 static ls_status qkv_kernel(ls_call *c)

@@ -53,15 +53,8 @@ static ls_status check_block(const ls_call *c, const ls__conv_shape *s, int64_t 
 /* What is pooled: an image, or a vector that is packed. */
 static ls__spec pooled(const ls__conv_shape *s, int64_t block)
 {
-    const int64_t h = s->oh / 2, w = s->ow / 2;
-    return block ? (ls__spec){ LS_F32, 1, { s->n * h * w * s->oc } }
-                 : (ls__spec){ LS_F32, 4, { s->n, h, w, s->oc } };
-}
-
-/* Bytes of marks for one window. */
-static int64_t mark_bytes(const ls__conv_shape *s)
-{
-    return ls__conv_pool_groups(s->oc) * LS__CONV_POOL_WORDS * (int64_t)sizeof(uint16_t);
+    const ls__spec image = ls__conv_pooled_spec(s);
+    return block ? (ls__spec){ LS_F32, 1, { ls__spec_count(&image) } } : image;
 }
 
 static size_t scratch_of(const ls__conv_shape *s)
@@ -90,11 +83,9 @@ static ls_status forward_shape(ls_call *c)
     st = check_block(c, &s, block);
     if (st)
         return st;
-    const ls__spec p = pooled(&s, block);
-    st = ls_call_output(c, 0, LS_F32, p.rank, p.dims);
-    return st ? st
-              : ls_call_output(c, 1, LS_U8, 4,
-                               (const int64_t[]){ s.n, s.oh / 2, s.ow / 2, mark_bytes(&s) });
+    const ls__spec p = pooled(&s, block), marks = ls__conv_marks_spec(&s);
+    st = ls__output_spec(c, 0, &p);
+    return st ? st : ls__output_spec(c, 1, &marks);
 }
 
 static size_t forward_scratch(ls_call *c)
@@ -139,13 +130,6 @@ static int64_t block_back(const ls_call *c)
     return ((const ls__conv_pool_grad_attrs *)c->attrs)->block;
 }
 
-static ls_status want(const ls_call *c, int input, const ls__spec *spec)
-{
-    if (ls__spec_equal(c->in[input], spec))
-        return LS_OK;
-    return ls_call_fail(c, LS_SHAPE, "input %d should be %s", input, ls__spec_text(spec));
-}
-
 static ls_status backward_shape(ls_call *c)
 {
     const ls_ints *shape = &((const ls__conv_pool_grad_attrs *)c->attrs)->shape;
@@ -164,10 +148,10 @@ static ls_status backward_shape(ls_call *c)
         st = check_block(c, &s, block_back(c));
     if (st)
         return st;
-    const ls__spec p = pooled(&s, block_back(c));
-    st = want(c, 1, &p);
+    const ls__spec p = pooled(&s, block_back(c)), marks = ls__conv_marks_spec(&s);
+    st = ls__want_spec(c, 1, &p);
     if (!st)
-        st = want(c, 2, &(ls__spec){ LS_U8, 4, { s.n, s.oh / 2, s.ow / 2, mark_bytes(&s) } });
+        st = ls__want_spec(c, 2, &marks);
     return st ? st : ls_call_output(c, 1, LS_F32, 1, &s.oc);
 }
 

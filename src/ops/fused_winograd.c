@@ -8,7 +8,6 @@
  * f32 only. They compute what conv2d, conv2d_bias_act, conv2d_pool_relu and the gradients compute, with other
  * last bits.
  */
-#include "kernels/conv_pool.h"
 #include "kernels/winograd.h"
 #include "ops/conv.h"
 
@@ -38,13 +37,6 @@ static ls_status check(const ls_call *c, ls__conv_shape *s)
     return st ? st : geometry(c, s);
 }
 
-static ls_status want(const ls_call *c, int input, const ls__spec *spec)
-{
-    if (ls__spec_equal(c->in[input], spec))
-        return LS_OK;
-    return ls_call_fail(c, LS_SHAPE, "input %d should be %s", input, ls__spec_text(spec));
-}
-
 static ls__spec bias_spec(const ls__conv_shape *s)
 {
     return (ls__spec){ LS_F32, 1, { s->oc } };
@@ -55,27 +47,20 @@ static ls__spec output_spec(const ls__conv_shape *s)
     return (ls__spec){ LS_F32, 4, { s->n, s->oh, s->ow, s->oc } };
 }
 
-static ls__spec pooled_spec(const ls__conv_shape *s)
-{
-    return (ls__spec){ LS_F32, 4, { s->n, s->oh / 2, s->ow / 2, s->oc } };
-}
-
-static ls__spec marks_spec(const ls__conv_shape *s)
-{
-    const int64_t bytes =
-        ls__conv_pool_groups(s->oc) * LS__CONV_POOL_WORDS * (int64_t)sizeof(uint16_t);
-    return (ls__spec){ LS_U8, 4, { s->n, s->oh / 2, s->ow / 2, bytes } };
-}
-
-static ls_status give(ls_call *c, int output, const ls__spec *spec)
-{
-    return ls_call_output(c, output, spec->dtype, spec->rank, spec->dims);
-}
-
-static size_t scratch(ls_call *c)
+static size_t scratch(const ls_call *c, bool back)
 {
     ls__conv_shape s;
-    return geometry(c, &s) ? 0 : (size_t)ls__winograd_scratch(&s) * sizeof(float);
+    return geometry(c, &s) ? 0 : (size_t)ls__winograd_scratch(&s, back) * sizeof(float);
+}
+
+static size_t forward_scratch(ls_call *c)
+{
+    return scratch(c, false);
+}
+
+static size_t backward_scratch(ls_call *c)
+{
+    return scratch(c, true);
 }
 
 /* ---- forward -------------------------------------------------------------------------------- */
@@ -91,8 +76,8 @@ static ls_status forward_shape(ls_call *c)
     if (st)
         return st;
     const ls__spec bias = bias_spec(&s), y = output_spec(&s);
-    st = c->n_inputs == 3 ? want(c, 2, &bias) : LS_OK;
-    return st ? st : give(c, 0, &y);
+    st = c->n_inputs == 3 ? ls__want_spec(c, 2, &bias) : LS_OK;
+    return st ? st : ls__output_spec(c, 0, &y);
 }
 
 static ls_status forward_kernel(ls_call *c)
@@ -113,11 +98,12 @@ static ls_status pool_shape(ls_call *c)
     ls_status st = check(c, &s);
     if (st)
         return st;
-    const ls__spec bias = bias_spec(&s), p = pooled_spec(&s), marks = marks_spec(&s);
-    st = want(c, 2, &bias);
+    const ls__spec bias = bias_spec(&s), p = ls__conv_pooled_spec(&s),
+                   marks = ls__conv_marks_spec(&s);
+    st = ls__want_spec(c, 2, &bias);
     if (!st)
-        st = give(c, 0, &p);
-    return st ? st : give(c, 1, &marks);
+        st = ls__output_spec(c, 0, &p);
+    return st ? st : ls__output_spec(c, 1, &marks);
 }
 
 static ls_status pool_kernel(ls_call *c)
@@ -134,8 +120,8 @@ static ls_status pool_kernel(ls_call *c)
 
 static ls_status give_gradients(ls_call *c)
 {
-    ls_status st = give(c, 0, c->in[0]);
-    return st ? st : give(c, 1, c->in[1]);
+    ls_status st = ls__output_spec(c, 0, c->in[0]);
+    return st ? st : ls__output_spec(c, 1, c->in[1]);
 }
 
 static ls_status grad_shape(ls_call *c)
@@ -145,7 +131,7 @@ static ls_status grad_shape(ls_call *c)
     if (st)
         return st;
     const ls__spec dy = output_spec(&s);
-    st = want(c, 2, &dy);
+    st = ls__want_spec(c, 2, &dy);
     return st ? st : give_gradients(c);
 }
 
@@ -155,13 +141,14 @@ static ls_status pool_grad_shape(ls_call *c)
     ls_status st = check(c, &s);
     if (st)
         return st;
-    const ls__spec dp = pooled_spec(&s), marks = marks_spec(&s), bias = bias_spec(&s);
-    st = want(c, 2, &dp);
+    const ls__spec dp = ls__conv_pooled_spec(&s), marks = ls__conv_marks_spec(&s),
+                   bias = bias_spec(&s);
+    st = ls__want_spec(c, 2, &dp);
     if (!st)
-        st = want(c, 3, &marks);
+        st = ls__want_spec(c, 3, &marks);
     if (!st)
         st = give_gradients(c);
-    return st ? st : give(c, 2, &bias);
+    return st ? st : ls__output_spec(c, 2, &bias);
 }
 
 static ls_status grad_kernel(ls_call *c)
@@ -178,7 +165,7 @@ static ls_status grad_kernel(ls_call *c)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-#define ROW(row, in, out, type, list, shape_rule, run)                                             \
+#define ROW(row, in, out, type, list, shape_rule, way, run)                                        \
     static const ls_op row = { .size = sizeof(ls_op),                                              \
                                .name = #row,                                                       \
                                .inputs = in,                                                       \
@@ -187,13 +174,15 @@ static ls_status grad_kernel(ls_call *c)
                                .attr_size = sizeof(type),                                          \
                                .attrs = list,                                                      \
                                .shape = shape_rule,                                                \
-                               .scratch = scratch,                                                 \
+                               .scratch = way##_scratch,                                           \
                                .kernel = run };
 
-ROW(conv2d_winograd, LS_ANY_NUMBER, 1, ls__conv_act_attrs, act_attrs, forward_shape, forward_kernel)
-ROW(conv2d_winograd_grad, 3, 2, ls__conv_attrs, plain_attrs, grad_shape, grad_kernel)
-ROW(conv2d_winograd_pool, 3, 2, ls__conv_attrs, plain_attrs, pool_shape, pool_kernel)
-ROW(conv2d_winograd_pool_grad, 4, 3, ls__conv_attrs, plain_attrs, pool_grad_shape, grad_kernel)
+ROW(conv2d_winograd, LS_ANY_NUMBER, 1, ls__conv_act_attrs, act_attrs, forward_shape, forward,
+    forward_kernel)
+ROW(conv2d_winograd_grad, 3, 2, ls__conv_attrs, plain_attrs, grad_shape, backward, grad_kernel)
+ROW(conv2d_winograd_pool, 3, 2, ls__conv_attrs, plain_attrs, pool_shape, forward, pool_kernel)
+ROW(conv2d_winograd_pool_grad, 4, 3, ls__conv_attrs, plain_attrs, pool_grad_shape, backward,
+    grad_kernel)
 
 const ls_op *const ls__rows_fused_winograd[] = { &conv2d_winograd, &conv2d_winograd_grad,
                                                  &conv2d_winograd_pool, &conv2d_winograd_pool_grad,

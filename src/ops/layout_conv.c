@@ -108,18 +108,6 @@ static ls__spec argument(const ls__conv_plan *p, int arg, bool packed)
     return plain;
 }
 
-static ls_status want_input(const ls_call *c, int input, const ls__spec *want)
-{
-    if (ls__spec_equal(c->in[input], want))
-        return LS_OK;
-    return ls_call_fail(c, LS_SHAPE, "input %d should be %s", input, ls__spec_text(want));
-}
-
-static ls_status give_output(ls_call *c, const ls__spec *spec)
-{
-    return ls_call_output(c, 0, spec->dtype, spec->rank, spec->dims);
-}
-
 /* ---- moving --------------------------------------------------------------------------- */
 
 static ls_status move_shape(ls_call *c, bool pack)
@@ -132,8 +120,8 @@ static ls_status move_shape(ls_call *c, bool pack)
     ls__spec from = argument(&plan, (int)a->argument, !pack);
     ls__spec to = argument(&plan, (int)a->argument, pack);
     ls__conv_plan_close(&plan);
-    st = want_input(c, 0, &from);
-    return st ? st : give_output(c, &to);
+    st = ls__want_spec(c, 0, &from);
+    return st ? st : ls__output_spec(c, 0, &to);
 }
 
 static ls_status pack_shape(ls_call *c)
@@ -203,12 +191,12 @@ static ls_status packed_shape(ls_call *c)
         st = ls_call_fail(c, LS_INVALID, "%d inputs do not fit the attributes", c->n_inputs);
     for (int i = 0; i < 2 && !st; i++) {
         ls__spec want = argument(&plan, passes[a->pass].in[i], true);
-        st = want_input(c, i, &want);
+        st = ls__want_spec(c, i, &want);
     }
     if (!st && a->bias)
-        st = want_input(c, 2, &bias);
+        st = ls__want_spec(c, 2, &bias);
     ls__conv_plan_close(&plan);
-    return st ? st : give_output(c, &out);
+    return st ? st : ls__output_spec(c, 0, &out);
 }
 
 /* Inputs lose their const on the way; a pass writes only its output. */
@@ -236,7 +224,7 @@ static ls_status packed_kernel(ls_call *c)
                         .name = text,                                                              \
                         .inputs = count,                                                           \
                         .outputs = 1,                                                              \
-                        .flags = LS__OP_FUSED | (more),                              \
+                        .flags = LS__OP_FUSED | (more),                                            \
                         .attr_size = sizeof(ls__conv_packed_attrs),                                \
                         .attrs = attr_list,                                                        \
                         .shape = shape_rule,                                                       \

@@ -46,8 +46,8 @@ static ls_status forward_shape(ls_call *c)
     ls__pool_shape s;
     ls__spec image;
     ls_status st = check(c, &s, &image);
-    if (!st && !ls__spec_equal(c->in[0], &image))
-        st = ls_call_fail(c, LS_SHAPE, "input 0 should be %s", ls__spec_text(&image));
+    if (!st)
+        st = ls__want_spec(c, 0, &image);
     if (st)
         return st;
     const int64_t pooled[] = { s.n, s.oh, s.ow, s.c };

@@ -30,7 +30,7 @@ static ls_status save_shape(ls_call *c)
     if (c->n_cells != 1)
         return ls_call_fail(c, LS_INVALID, "%d cells, wants 1", c->n_cells);
     const ls__spec *spec = ls__cell_spec(c->cells[0]);
-    return ls_call_output(c, 0, spec->dtype, spec->rank, spec->dims);
+    return ls__output_spec(c, 0, spec);
 }
 
 static ls_status save_kernel(ls_call *c)

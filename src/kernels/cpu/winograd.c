@@ -1,135 +1,34 @@
-/*
- * winograd.h's transforms, sixteen channels at a time. The points are 0, +-P, +-Q and infinity; with P = 5/8 and
- * Q = 3/2 the error is about half of that with 1 and 2 (design 6). Of a pair of points what is even and what is
- * odd in them is shared: every one-dimensional transform is a dozen operations.
- */
+/* winograd.h's transforms of the filter and of tiles on both sides, in two dimensions, sixteen channels at a time. */
 #include "kernels/winograd.h"
 
 #include "kernels/cpu/pool_window.h"
+#include "kernels/cpu/winograd_line.h"
 #include "kernels/cpu/winograd_product.h"
 #include "kernels/isa.h"
 
-enum { IN = LS__WINOGRAD_IN, OUT = LS__WINOGRAD_OUT, TAPS = 3, POSITIONS = LS__WINOGRAD_POSITIONS };
-
-#define P 0.625f
-#define Q 1.5f
-#define PP (P * P)
-#define QQ (Q * Q)
-/* What a filter's value at +-P, at +-Q is divided by. */
-#define AT_P (1 / (2 * PP * (PP - QQ)))
-#define AT_Q (1 / (2 * QQ * (QQ - PP)))
-#define AT_0 (1 / (PP * QQ))
-
 typedef ls__winograd_tiles tiles;
 
-/* ---- in one dimension: a line to what is `step` apart --------------------------------------------- */
-
-/* B^T, 6 to 6. */
-VEC_INLINE void to_points(const vec x[IN], vec *v, int step)
+/* A square to its 36 points: a filter's with 3 a side, sums' with 4. */
+VEC_INLINE void put_points(const vec *square, int side, float *to, int64_t plane)
 {
-    const vec even_p = vec_fma(vec_all(-QQ), x[2], x[4]), odd_p = vec_fma(vec_all(-QQ), x[1], x[3]);
-    const vec even_q = vec_fma(vec_all(-PP), x[2], x[4]), odd_q = vec_fma(vec_all(-PP), x[1], x[3]);
-    v[0] = vec_fma(vec_all(PP * QQ), x[0], vec_fma(vec_all(-(PP + QQ)), x[2], x[4]));
-    v[step] = vec_fma(vec_all(P), odd_p, even_p);
-    v[2 * step] = vec_fma(vec_all(-P), odd_p, even_p);
-    v[3 * step] = vec_fma(vec_all(Q), odd_q, even_q);
-    v[4 * step] = vec_fma(vec_all(-Q), odd_q, even_q);
-    v[5 * step] = vec_fma(vec_all(PP * QQ), x[1], vec_fma(vec_all(-(PP + QQ)), x[3], x[5]));
-}
-
-/* B, 6 to 6. */
-VEC_INLINE void from_points(const vec v[IN], vec *x, int step)
-{
-    const vec even_p = v[1] + v[2], odd_p = v[1] - v[2];
-    const vec even_q = v[3] + v[4], odd_q = v[3] - v[4];
-    x[0] = vec_all(PP * QQ) * v[0];
-    x[step] =
-        vec_fma(vec_all(-P * QQ), odd_p, vec_fma(vec_all(-PP * Q), odd_q, vec_all(PP * QQ) * v[5]));
-    x[2 * step] =
-        vec_fma(vec_all(-QQ), even_p, vec_fma(vec_all(-PP), even_q, vec_all(-(PP + QQ)) * v[0]));
-    x[3 * step] =
-        vec_fma(vec_all(P), odd_p, vec_fma(vec_all(Q), odd_q, vec_all(-(PP + QQ)) * v[5]));
-    x[4 * step] = v[0] + even_p + even_q;
-    x[5 * step] = v[5];
-}
-
-/* A^T, 6 to 4. */
-VEC_INLINE void to_sums(const vec m[IN], vec *y, int step)
-{
-    const vec even_p = m[1] + m[2], odd_p = m[1] - m[2];
-    const vec even_q = m[3] + m[4], odd_q = m[3] - m[4];
-    y[0] = m[0] + even_p + even_q;
-    y[step] = vec_fma(vec_all(P), odd_p, vec_all(Q) * odd_q);
-    y[2 * step] = vec_fma(vec_all(PP), even_p, vec_all(QQ) * even_q);
-    y[3 * step] = vec_fma(vec_all(P * PP), odd_p, vec_fma(vec_all(Q * QQ), odd_q, m[5]));
-}
-
-/* A, 4 to 6. */
-VEC_INLINE void from_sums(const vec y[OUT], vec *m, int step)
-{
-    const vec even_p = vec_fma(vec_all(PP), y[2], y[0]), odd_p = vec_fma(vec_all(PP), y[3], y[1]);
-    const vec even_q = vec_fma(vec_all(QQ), y[2], y[0]), odd_q = vec_fma(vec_all(QQ), y[3], y[1]);
-    m[0] = y[0];
-    m[step] = vec_fma(vec_all(P), odd_p, even_p);
-    m[2 * step] = vec_fma(vec_all(-P), odd_p, even_p);
-    m[3 * step] = vec_fma(vec_all(Q), odd_q, even_q);
-    m[4 * step] = vec_fma(vec_all(-Q), odd_q, even_q);
-    m[5 * step] = y[3];
-}
-
-/* G, 3 to 6. */
-VEC_INLINE void filter_to_points(const vec w[TAPS], vec *u, int step)
-{
-    const vec even_p = vec_fma(vec_all(PP), w[2], w[0]) * vec_all(AT_P);
-    const vec even_q = vec_fma(vec_all(QQ), w[2], w[0]) * vec_all(AT_Q);
-    const vec odd_p = vec_all(P * AT_P) * w[1], odd_q = vec_all(Q * AT_Q) * w[1];
-    u[0] = vec_all(AT_0) * w[0];
-    u[step] = even_p + odd_p;
-    u[2 * step] = even_p - odd_p;
-    u[3 * step] = even_q + odd_q;
-    u[4 * step] = even_q - odd_q;
-    u[5 * step] = w[2];
-}
-
-/* G^T, 6 to 3. */
-VEC_INLINE void filter_from_points(const vec u[IN], vec *w, int step)
-{
-    const vec even_p = (u[1] + u[2]) * vec_all(AT_P), odd_p = (u[1] - u[2]) * vec_all(P * AT_P);
-    const vec even_q = (u[3] + u[4]) * vec_all(AT_Q), odd_q = (u[3] - u[4]) * vec_all(Q * AT_Q);
-    w[0] = vec_fma(vec_all(AT_0), u[0], even_p + even_q);
-    w[step] = odd_p + odd_q;
-    w[2 * step] = vec_fma(vec_all(PP), even_p, vec_fma(vec_all(QQ), even_q, u[5]));
-}
-
-/* A line of positions, `plane` floats apart. */
-VEC_INLINE void get_line(const float *from, int64_t plane, vec line[IN])
-{
+    vec half[IN * OUT], line[IN];
     VEC_UNROLL
-    for (int i = 0; i < IN; i++)
-        line[i] = vec_load(from + i * plane);
-}
-
-VEC_INLINE void put_line(const vec line[IN], float *to, int64_t plane)
-{
+    for (int i = 0; i < side; i++)
+        if (side == TAPS)
+            filter_to_points(square + i * TAPS, half + i, TAPS);
+        else
+            from_sums(square + i * OUT, half + i, OUT);
     VEC_UNROLL
-    for (int i = 0; i < IN; i++)
-        vec_store(to + i * plane, line[i]);
+    for (int j = 0; j < IN; j++) {
+        if (side == TAPS)
+            filter_to_points(half + j * TAPS, line, 1);
+        else
+            from_sums(half + j * OUT, line, 1);
+        put_line(line, to + j * plane, IN * plane);
+    }
 }
 
 /* ---- the filter --------------------------------------------------------------------------------- */
-
-VEC_INLINE void put_filter(const vec w[TAPS * TAPS], float *u, int64_t plane)
-{
-    vec half[IN * TAPS], line[IN];
-    VEC_UNROLL
-    for (int i = 0; i < TAPS; i++)
-        filter_to_points(w + i * TAPS, half + i, TAPS);
-    VEC_UNROLL
-    for (int j = 0; j < IN; j++) {
-        filter_to_points(half + j * TAPS, line, 1);
-        put_line(line, u + j * plane, IN * plane);
-    }
-}
 
 static void filter(const tiles *t, const float *w, float *u)
 {
@@ -141,7 +40,7 @@ static void filter(const tiles *t, const float *w, float *u)
                 tap[k] = c < t->c
                              ? vec_load_some(w + (k * t->c + c) * t->oc + o, vec_lanes(t->oc, o))
                              : vec_all(0);
-            put_filter(tap, u + c * t->os + o, ls__winograd_plane(t->cs, t->os));
+            put_points(tap, TAPS, u + c * t->os + o, ls__winograd_plane(t->cs, t->os));
         }
 }
 
@@ -158,7 +57,7 @@ static void filter_turned(const tiles *t, const float *w, float *u)
                     column[i] = w[(k * t->c + c + i) * t->oc + o];
                 tap[k] = vec_load(column);
             }
-            put_filter(tap, u + o * t->cs + c, ls__winograd_plane(t->os, t->cs));
+            put_points(tap, TAPS, u + o * t->cs + c, ls__winograd_plane(t->os, t->cs));
         }
 }
 
@@ -374,19 +273,6 @@ static void give_pooled(const tiles *t, const float *m, const float *bias, float
     }
 }
 
-VEC_INLINE void put_points(const vec y[OUT * OUT], float *dm, int64_t plane)
-{
-    vec half[IN * OUT], line[IN];
-    VEC_UNROLL
-    for (int i = 0; i < OUT; i++)
-        from_sums(y + i * OUT, half + i, OUT);
-    VEC_UNROLL
-    for (int j = 0; j < IN; j++) {
-        from_sums(half + j * OUT, line, 1);
-        put_line(line, dm + j * plane, IN * plane);
-    }
-}
-
 static void give_back(const tiles *t, const float *dy, float *dm)
 {
     const int64_t plane = ls__winograd_plane(LS__WINOGRAD_TILES, t->os);
@@ -400,7 +286,7 @@ static void give_back(const tiles *t, const float *dy, float *dm)
                            ? vec_load_some(dy + cell(&at, t->oc, k / OUT, k % OUT) + o,
                                            vec_lanes(t->oc, o))
                            : vec_all(0);
-            put_points(d, dm + o, plane);
+            put_points(d, OUT, dm + o, plane);
         }
     }
 }
@@ -424,7 +310,7 @@ static void give_back_pooled(const tiles *t, const float *dp, const uint16_t *ma
                 for (int q = 0; q < 4; q++)
                     d[window_cell(k, q)] = four[q];
             }
-            put_points(d, dm + o, plane);
+            put_points(d, OUT, dm + o, plane);
             vec_store_some(dbias + o, vec_load_some(dbias + o, lanes) + all, lanes);
         }
     }
