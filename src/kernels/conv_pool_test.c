@@ -235,25 +235,61 @@ static void in_blocks_of_channels(void **state)
     }
 }
 
+/* What is pooled is the reference's, where that is a number; elsewhere it is none, either. */
+static void pooled_alike(const setting *t, bool gradients)
+{
+    results got = with_kernels(t), want = with_reference(t);
+    for (int64_t i = 0; i < t->pooled; i++) {
+        assert_int_equal(isnan(got.p[i]), isnan(want.p[i]));
+        assert_true(isnan(got.p[i]) || !memcmp(&got.p[i], &want.p[i], sizeof(float)));
+    }
+    same_bytes(got.marks, want.marks, (size_t)t->words * sizeof(uint16_t), "marks");
+    for (int64_t i = 0; gradients && i < t->s.kh * t->s.kw * t->s.oc; i++)
+        assert_int_equal(isnan(got.dw[i]), isnan(want.dw[i]));
+    drop_results(&got);
+    drop_results(&want);
+}
+
+static const float bad[] = { NAN, INFINITY, -INFINITY };
+
 /* NaN wins its windows and lets no gradient through; an infinity does not meet a gradient of 0. */
 static void numbers_that_are_not(void **state)
 {
     (void)state;
-    static const float bad[] = { NAN, INFINITY, -INFINITY };
     for (int b = 0; b < 3; b++)
         for (int at = 0; at < 36; at++) {
             setting t = make(1, 6, 6, 3, 16, false);
             t.x[at] = bad[b];
-            results got = with_kernels(&t), want = with_reference(&t);
-            for (int64_t i = 0; i < t.pooled; i++) {
-                assert_int_equal(isnan(got.p[i]), isnan(want.p[i]));
-                assert_true(isnan(got.p[i]) || got.p[i] == want.p[i]);
-            }
-            same_bytes(got.marks, want.marks, (size_t)t.words * sizeof(uint16_t), "marks");
-            for (int64_t i = 0; b == 0 && i < 9 * 16; i++)
-                assert_int_equal(isnan(got.dw[i]), isnan(want.dw[i]));
-            drop_results(&got);
-            drop_results(&want);
+            pooled_alike(&t, b == 0);
+            drop(&t);
+        }
+}
+
+/* The same in weights and bias, of one channel; the others' numbers stay. */
+static void weights_that_are_no_numbers(void **state)
+{
+    (void)state;
+    for (int b = 0; b < 3; b++)
+        for (int at = 0; at < 10; at++) {
+            setting t = make(2, 6, 6, 3, 48, false);
+            *(at < 9 ? &t.w[at * 48 + 7] : &t.bias[7]) = bad[b];
+            pooled_alike(&t, false);
+            drop(&t);
+        }
+}
+
+/* Images, the second of three, whose sums go beyond all numbers, to both sides and so to none. */
+static void sums_that_overflow(void **state)
+{
+    (void)state;
+    for (int k = 3; k <= 5; k += 2)
+        for (int power = 15; power <= 21; power++) {
+            setting t = make(3, 8, 8, k, 32, true);
+            for (int i = 0; i < 64; i++)
+                t.x[64 + i] *= powf(10, (float)power);
+            for (int i = 0; i < k * k * 32; i++)
+                t.w[i] *= 1e18f;
+            pooled_alike(&t, false);
             drop(&t);
         }
 }
@@ -265,6 +301,8 @@ int main(void)
         cmocka_unit_test(what_one_after_the_other_gives),
         cmocka_unit_test(in_blocks_of_channels),
         cmocka_unit_test(numbers_that_are_not),
+        cmocka_unit_test(weights_that_are_no_numbers),
+        cmocka_unit_test(sums_that_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@
  */
 #include "kernels/conv_pool.h"
 
+#include <float.h>
+
 #include "kernels/isa.h"
 
 #if defined(__AVX512F__)
@@ -26,17 +28,25 @@ typedef ls__conv_pool_image image;
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
-/* `windows` of them side by side, `wide` groups of channels. */
+/* What is known of an image when its loops are compiled. */
+typedef struct form {
+    int k;      /* side of the filter */
+    int wide;   /* groups of channels at a time */
+    bool clean; /* see pool_window */
+} form;
+
+/* `windows` of them side by side. */
 INLINE void forward_windows(const image *i, const float *corner, const float *w, const float *bias,
-                            const __mmask16 *lanes, float *p, uint16_t *marks, int64_t words, int k,
-                            int windows, int wide)
+                            const uint16_t *lanes, float *p, uint16_t *marks, int windows, form f)
 {
+    const int64_t words = ls__conv_pool_groups(i->oc) * LS__CONV_POOL_WORDS;
+    const int k = f.k, wide = f.wide;
     __m512 sum[2][2][CELLS];
     for (int t = 0; t < k * k; t++) {
         const float *cell = corner + t / k * i->row + t % k;
         __m512 weight[2];
         for (int v = 0; v < wide; v++)
-            weight[v] = _mm512_maskz_loadu_ps(lanes[v], w + t * i->oc + v * LANES);
+            weight[v] = (__m512)vec_load_some(w + t * i->oc + v * LANES, lanes[v]);
         for (int o = 0; o < windows; o++)
             for (int q = 0; q < CELLS; q++) {
                 const __m512 x = _mm512_set1_ps(cell[2 * o + q / 2 * i->row + q % 2]);
@@ -48,12 +58,12 @@ INLINE void forward_windows(const image *i, const float *corner, const float *w,
     for (int o = 0; o < windows; o++)
         for (int v = 0; v < wide; v++)
             pool_window((const vec *)sum[o][v], vec_load_some(bias + v * LANES, lanes[v]), lanes[v],
-                        p + o * i->pixel + v * i->group,
+                        f.clean, p + o * i->pixel + v * i->group,
                         marks + o * words + v * LS__CONV_POOL_WORDS);
 }
 
 INLINE void forward_channels(const image *i, const float *w, const float *bias,
-                             const __mmask16 *lanes, float *p, uint16_t *marks, int k, int wide)
+                             const uint16_t *lanes, float *p, uint16_t *marks, form f)
 {
     const int64_t words = ls__conv_pool_groups(i->oc) * LS__CONV_POOL_WORDS;
     for (int64_t y = 0; y < i->ph; y++)
@@ -61,37 +71,83 @@ INLINE void forward_channels(const image *i, const float *w, const float *bias,
             const float *corner = i->data + 2 * y * i->row + 2 * x;
             const int64_t at = y * i->pw + x;
             if (x + 2 <= i->pw) {
-                forward_windows(i, corner, w, bias, lanes, p + at * i->pixel, marks + at * words,
-                                words, k, 2, wide);
+                forward_windows(i, corner, w, bias, lanes, p + at * i->pixel, marks + at * words, 2,
+                                f);
                 x += 2;
             } else {
-                forward_windows(i, corner, w, bias, lanes, p + at * i->pixel, marks + at * words,
-                                words, k, 1, wide);
+                forward_windows(i, corner, w, bias, lanes, p + at * i->pixel, marks + at * words, 1,
+                                f);
                 x++;
             }
         }
 }
 
 INLINE void forward_image(const image *i, const float *w, const float *bias, float *p,
-                          uint16_t *marks, int k)
+                          uint16_t *marks, int k, bool clean)
 {
     for (int64_t c = 0; c < i->oc; c += 2 * LANES) {
-        const __mmask16 lanes[2] = { vec_lanes(i->oc, c), vec_lanes(i->oc, c + LANES) };
+        const uint16_t all[2] = { 0xffff, 0xffff };
+        const uint16_t lanes[2] = { vec_lanes(i->oc, c), vec_lanes(i->oc, c + LANES) };
         uint16_t *to = marks + c / LANES * LS__CONV_POOL_WORDS;
         float *pooled = p + c / LANES * i->group;
-        if (lanes[1])
-            forward_channels(i, w + c, bias + c, lanes, pooled, to, k, 2);
+        if (lanes[1] == 0xffff)
+            forward_channels(i, w + c, bias + c, all, pooled, to, (form){ k, 2, clean });
+        else if (lanes[1])
+            forward_channels(i, w + c, bias + c, lanes, pooled, to, (form){ k, 2, clean });
         else
-            forward_channels(i, w + c, bias + c, lanes, pooled, to, k, 1);
+            forward_channels(i, w + c, bias + c, lanes, pooled, to, (form){ k, 1, clean });
     }
+}
+
+/* The largest without its sign; what is no number counts as larger than all. */
+static float largest(const float *x, int64_t n)
+{
+    __m512i most = _mm512_setzero_si512();
+    for (int64_t j = 0; j < n; j += LANES) {
+        const __m512i bits = _mm512_maskz_loadu_epi32(vec_lanes(n, j), x + j);
+        most = _mm512_max_epu32(most, _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX)));
+    }
+    const uint32_t bits = _mm512_reduce_max_epu32(most);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Whether no sum can leave the numbers there are. (An infinite bias does no harm.) */
+static bool is_clean(const image *i, const float *w, const float *bias)
+{
+    const float x = largest(i->data, (2 * i->ph + i->k - 1) * i->row);
+    const float taps = (float)(i->k * i->k);
+    return x * largest(w, i->k * i->k * i->oc) * taps < FLT_MAX / 2 && !isnan(largest(bias, i->oc));
+}
+
+static void forward_3(const image *i, const float *w, const float *bias, float *p, uint16_t *marks)
+{
+    forward_image(i, w, bias, p, marks, 3, true);
+}
+
+static void forward_5(const image *i, const float *w, const float *bias, float *p, uint16_t *marks)
+{
+    forward_image(i, w, bias, p, marks, 5, true);
+}
+
+static void forward_any(const image *i, const float *w, const float *bias, float *p,
+                        uint16_t *marks)
+{
+    if (i->k == 3)
+        forward_image(i, w, bias, p, marks, 3, false);
+    else
+        forward_image(i, w, bias, p, marks, 5, false);
 }
 
 static void forward(const image *i, const float *w, const float *bias, float *p, uint16_t *marks)
 {
-    if (i->k == 3)
-        forward_image(i, w, bias, p, marks, 3);
+    if (!is_clean(i, w, bias))
+        forward_any(i, w, bias, p, marks);
+    else if (i->k == 3)
+        forward_3(i, w, bias, p, marks);
     else
-        forward_image(i, w, bias, p, marks, 5);
+        forward_5(i, w, bias, p, marks);
 }
 
 /* ---- backward ------------------------------------------------------------------------------- */

@@ -55,15 +55,21 @@ VEC_INLINE void vec_store(float *p, vec v)
     _mm512_storeu_ps(p, (__m512)v);
 }
 
-/* Only these lanes; the others are 0, or stay as they are. */
+/* Only these lanes; the others are 0, or stay as they are. Where the compiler knows that they are all there is no
+ * mask, which would cost. */
 VEC_INLINE vec vec_load_some(const float *p, uint16_t lanes)
 {
+    if (__builtin_constant_p(lanes) && lanes == 0xffff)
+        return vec_load(p);
     return (vec)_mm512_maskz_loadu_ps(lanes, p);
 }
 
 VEC_INLINE void vec_store_some(float *p, vec v, uint16_t lanes)
 {
-    _mm512_mask_storeu_ps(p, lanes, (__m512)v);
+    if (__builtin_constant_p(lanes) && lanes == 0xffff)
+        vec_store(p, v);
+    else
+        _mm512_mask_storeu_ps(p, lanes, (__m512)v);
 }
 
 /* The greater; b where neither is, or one of them is no number. */

@@ -265,7 +265,7 @@ static void give_pooled(const tiles *t, const float *m, const float *bias, float
                 if (is_inside(&at, k / SIDE, k % SIDE)) {
                     const vec four[4] = { sum[window_cell(k, 0)], sum[window_cell(k, 1)],
                                           sum[window_cell(k, 2)], sum[window_cell(k, 3)] };
-                    pool_window(four, vec_load_some(bias + o, lanes), lanes,
+                    pool_window(four, vec_load_some(bias + o, lanes), lanes, false,
                                 p + cell(&at, t->oc, k / SIDE, k % SIDE) + o,
                                 marks + marks_at(t, &at, k, o));
                 }
