@@ -27,6 +27,16 @@ bool ls__gemm_pays(const ls__matmul_shape *s)
     return s->m >= LEAST && s->m <= MOST && s->n >= NARROW && s->k >= LARGE;
 }
 
+bool ls__gemm_adam_pays(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return LS__PICK(ls__gemm_table)->plain && __builtin_cpu_is("amd");
+#else
+    return false;
+#endif
+}
+
 size_t ls__gemm_scratch(const ls__matmul_shape *s)
 {
     if (s->ta)

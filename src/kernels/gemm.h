@@ -43,16 +43,40 @@ static inline ls__gemm_fetch ls__gemm_fetch_part(const ls__gemm_fetch *all, int6
     return (ls__gemm_fetch){ all->lines + first, past - first, all->shift };
 }
 
+/* Adam's update (update.h) of some rows of weights, sixteen numbers at a time between the products: where what
+ * divides is not what multiplies, it costs next to nothing there. The bits are those of the update by itself. */
+typedef struct ls__gemm_adam {
+    float *w, *m, *v; /* the first row */
+    int64_t ld;       /* floats from a row to the next */
+    const float *g;   /* the gradient */
+    int64_t ldg;
+    int64_t columns; /* of a row, a multiple of 16 */
+    int64_t rows;    /* that are left; 0: all is done */
+    int64_t at;      /* the next column of the first of them */
+    float minus_rate, epsilon, one_minus_beta1, one_minus_beta2;
+} ls__gemm_adam;
+
+/* What is done while something is multiplied. */
+typedef struct ls__gemm_meanwhile {
+    ls__gemm_fetch fetch;
+    ls__gemm_adam *adam; /* NULL: none. As much of it as there are rounds for */
+} ls__gemm_meanwhile;
+
+/* Whether it pays: on AMD's processors, whose divider leaves multiplication alone. (Zen 4: 88 becomes 93 GF/s. On
+ * a Sapphire Rapids 16 numbers cost 31 cycles between products and 20 behind them: both want port 0.) */
+bool ls__gemm_adam_pays(void);
+
 /* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
  * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
- * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on, while the lines of
- * `meanwhile` are brought here to be written. With `add` they are added to what is in c: c + product. */
+ * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. Lines that are fetched
+ * meanwhile are brought here to be written. With `add` they are added to what is in c: c + product. */
 typedef struct ls__gemm_pieces {
     void (*panels)(const float *b, int64_t ldb, int64_t k, int64_t n, float *to);
     void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */
     void (*make)(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
                  int64_t column, int64_t columns, bool add, float *c, int64_t ldc,
-                 const ls__gemm_fetch *meanwhile);
+                 const ls__gemm_meanwhile *meanwhile);
+    void (*finish_adam)(ls__gemm_adam *adam); /* all that is left */
 } ls__gemm_pieces;
 
 /* The kernels of one instruction set (cpu/gemm.c); NULLs: none. */
@@ -68,10 +92,11 @@ LS__ISA_TABLE(ls__gemm_kernels, ls__gemm_table);
 
 enum {
     LS__GEMM_DEEP = 64, /* of k that are multiplied at once, down the columns of B... */
-    LS__GEMM_DEEP_ALONG = 128, /* ...and along its rows: what is turned of A stays in the first cache */
-    LS__GEMM_WIDE = 32, /* columns of a panel of B */
-    LS__GEMM_TALL = 14, /* most rows of a tile */
-    LS__GEMM_ROWS = 64, /* rows of A that B meets at once */
+    LS__GEMM_DEEP_ALONG =
+        128,              /* ...and along its rows: what is turned of A stays in the first cache */
+    LS__GEMM_WIDE = 32,   /* columns of a panel of B */
+    LS__GEMM_TALL = 14,   /* most rows of a tile */
+    LS__GEMM_ROWS = 64,   /* rows of A that B meets at once */
     LS__GEMM_NARROW = 128 /* columns of B up to which A B is made the other way round */
 };
 

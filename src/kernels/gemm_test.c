@@ -9,6 +9,7 @@
 
 #include "kernels/test_numbers.h"
 #include "kernels/threads.h"
+#include "kernels/update.h"
 
 typedef struct operands {
     float *a, *b, *c;
@@ -105,6 +106,64 @@ static void sizes_of_layers(void **state)
     }
 }
 
+/* Adam between products: the bits of the update by itself, and of the product; what there were no rounds for is
+ * left, and done in the end. */
+static void adam_beside_products(void **state)
+{
+    (void)state;
+    if (!there())
+        skip();
+    enum { N = 64, LD = 80, TALL = LS__GEMM_TALL };
+    const ls__gemm_pieces *g = &LS__PICK(ls__gemm_table)->pieces;
+    const ls__update step = { .rate = 0.01,
+                              .scale = 1,
+                              .clip = INFINITY,
+                              .one_minus_beta1 = 0.1,
+                              .one_minus_beta2 = 0.001,
+                              .epsilon = 1e-7 };
+    for (int64_t k = 1; k < 100; k += 7)
+        for (int64_t tall = 9; tall <= TALL; tall += TALL - 9) {
+            float *a = numbers(k * tall), *b = numbers(k * N), *grad = numbers(TALL * N);
+            float *rows = aligned_alloc(64, (size_t)k * 64), *c = numbers(TALL * N);
+            float *panels = aligned_alloc(64, (size_t)ls__gemm_panel_floats(k, N) * 4);
+            float *want_c = numbers(TALL * N), *at[3], *want[3];
+            for (int i = 0; i < 3; i++) {
+                at[i] = numbers(TALL * LD);
+                want[i] = malloc(TALL * LD * sizeof(float));
+                for (int n = 0; n < TALL * LD; n++)
+                    at[i][n] = fabsf(at[i][n]); /* of squares there is a root */
+                memcpy(want[i], at[i], TALL * LD * sizeof(float));
+            }
+            ls__gemm_adam adam = { at[0], at[1], at[2],  LD,    grad, N,     N,
+                                   TALL,  0,     -0.01f, 1e-7f, 0.1f, 0.001f };
+            g->panels(b, N, k, N, panels);
+            g->rows(a, tall, k, tall, rows);
+            g->make(rows, panels, k, N, tall, 0, N, false, want_c, N, &(ls__gemm_meanwhile){ 0 });
+            g->make(rows, panels, k, N, tall, 0, N, false, c, N,
+                    &(ls__gemm_meanwhile){ .adam = &adam });
+            assert_memory_equal(c, want_c, (size_t)(tall * N) * sizeof *c);
+            assert_true(tall < TALL ? adam.rows == TALL : adam.rows < TALL || adam.at > 0);
+            g->finish_adam(&adam);
+            assert_int_equal(adam.rows, 0);
+            for (int i = 0; i < TALL; i++) {
+                void *row[3] = { want[0] + i * LD, want[1] + i * LD, want[2] + i * LD };
+                LS__PICK(ls__update_table)->update[LS__UPDATE_ADAM][0](row, grad + i * N, &step, N);
+            }
+            for (int i = 0; i < 3; i++) {
+                assert_memory_equal(at[i], want[i], TALL * LD * sizeof(float));
+                free(at[i]);
+                free(want[i]);
+            }
+            free(a);
+            free(b);
+            free(grad);
+            free(rows);
+            free(c);
+            free(panels);
+            free(want_c);
+        }
+}
+
 static void whose_products_they_are(void **state)
 {
     (void)state;
@@ -129,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_fill_no_tile),
         cmocka_unit_test(sizes_of_layers),
+        cmocka_unit_test(adam_beside_products),
         cmocka_unit_test(whose_products_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

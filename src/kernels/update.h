@@ -7,6 +7,7 @@
 #ifndef LS__KERNELS_UPDATE_H
 #define LS__KERNELS_UPDATE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,12 @@ typedef struct ls__update {
     double one_minus_beta2;
     double epsilon;
 } ls__update;
+
+/* Whether g and w are taken as they are. */
+static inline bool ls__update_is_plain(const ls__update *p)
+{
+    return p->scale == 1 && isinf(p->clip) && p->decay == 0;
+}
 
 /* `at` has where the variable and its slots begin, `g` the gradient: n elements of one
  * dtype. None overlaps another. */

@@ -81,6 +81,7 @@ typedef struct job {
     ls__update_fn *update;
     ls__update step;
     int replicas, cells, ranks;
+    bool beside; /* a tile is applied while the next is made */
     operand of[MOST];
     int64_t m, n, deepest; /* of the variable; the largest k */
     float *at[1 + LS__MOST_SLOTS];
@@ -93,10 +94,11 @@ static int tiles_of(int replicas)
     return (replicas + 1) / 2;
 }
 
-/* Floats of a rank: packed rows of each replica, tiles, and a row of their sum. */
+/* Floats of a rank: packed rows of each replica, tiles (and those before them, which are applied beside), and a
+ * row of their sum. */
 static int64_t own_floats(int replicas, int64_t deepest)
 {
-    return replicas * deepest * LINE + tiles_of(replicas) * TILE + COLUMNS;
+    return replicas * deepest * LINE + (tiles_of(replicas) + 1) * TILE + COLUMNS;
 }
 
 static size_t scratch(ls_call *c)
@@ -130,37 +132,71 @@ static int64_t list_lines(const job *j, const float *lines[LINES])
     return n;
 }
 
-/* Rows from `row` on, columns from `column` on, of all replicas. Meanwhile what changes after them is
- * fetched. */
-static void make(const job *j, int64_t row, int64_t tall, int64_t column, const float *rows,
-                 float *tiles, const ls__gemm_fetch *fetch)
+/* Some rows and columns of the variable. */
+typedef struct part {
+    int64_t row, tall, column;
+} part;
+
+static int64_t columns_of(const job *j, const part *p)
 {
-    const bool below = column + COLUMNS >= j->n;
-    ls__gemm_fetch next = *fetch;
-    next.shift = below ? (row + tall) * j->n : row * j->n + column + COLUMNS;
+    return j->n - p->column < COLUMNS ? j->n - p->column : COLUMNS;
+}
+
+/* Of all replicas. Meanwhile what changes after them is fetched. */
+static void make(const job *j, const part *p, const float *rows, float *tiles,
+                 const ls__gemm_meanwhile *meanwhile)
+{
+    const bool below = p->column + COLUMNS >= j->n;
+    ls__gemm_fetch next = meanwhile->fetch;
+    next.shift = below ? (p->row + p->tall) * j->n : p->row * j->n + p->column + COLUMNS;
     for (int r = 0; r < j->replicas; r++) {
-        const ls__gemm_fetch share = ls__gemm_fetch_part(&next, r, j->replicas);
-        j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, tall, column,
-                      COLUMNS, r % 2, tiles + r / 2 * TILE, COLUMNS, &share);
+        const ls__gemm_meanwhile share = { ls__gemm_fetch_part(&next, r, j->replicas),
+                                           meanwhile->adam };
+        j->gemm->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, p->tall,
+                      p->column, COLUMNS, r % 2, tiles + r / 2 * TILE, COLUMNS, &share);
     }
 }
 
-static void apply(const job *j, int64_t row, int64_t tall, int64_t column, const float *tiles,
-                  float *sum)
+static void apply(const job *j, const part *p, const float *tiles, float *sum)
 {
-    const int64_t count = j->n - column < COLUMNS ? j->n - column : COLUMNS;
+    const int64_t count = columns_of(j, p);
     const int pairs = tiles_of(j->replicas);
-    for (int64_t i = 0; i < tall; i++) {
+    for (int64_t i = 0; i < p->tall; i++) {
         const void *parts[MOST];
         void *at[1 + LS__MOST_SLOTS];
         for (int r = 0; r < pairs; r++)
             parts[r] = tiles + r * TILE + i * COLUMNS;
         for (int c = 0; c < j->cells; c++)
-            at[c] = j->at[c] + (row + i) * j->n + column;
+            at[c] = j->at[c] + (p->row + i) * j->n + p->column;
         if (pairs > 1)
             LS__PICK(ls__replicas_table)->sum[LS_F32](pairs, parts, sum, count);
         j->update(at, pairs > 1 ? sum : parts[0], &j->step, count);
     }
+}
+
+/* The same to be done beside the products that come next. */
+static ls__gemm_adam to_apply(const job *j, const part *p, const float *tile)
+{
+    const int64_t skip = p->row * j->n + p->column;
+    return (ls__gemm_adam){ .w = j->at[0] + skip,
+                            .m = j->at[1] + skip,
+                            .v = j->at[2] + skip,
+                            .ld = j->n,
+                            .g = tile,
+                            .ldg = COLUMNS,
+                            .columns = columns_of(j, p),
+                            .rows = p->tall,
+                            .minus_rate = (float)-j->step.rate,
+                            .epsilon = (float)j->step.epsilon,
+                            .one_minus_beta1 = (float)j->step.one_minus_beta1,
+                            .one_minus_beta2 = (float)j->step.one_minus_beta2 };
+}
+
+/* Whether it can be: Adam and nothing more, of sums that are made in one tile. */
+static bool is_beside(const job *j, ls__update_id kind)
+{
+    return kind == LS__UPDATE_ADAM && ls__update_is_plain(&j->step) && tiles_of(j->replicas) == 1 &&
+           j->n % LINE == 0 && ls__gemm_adam_pays();
 }
 
 static void apply_share(void *arg, int rank)
@@ -172,18 +208,31 @@ static void apply_share(void *arg, int rank)
     const int64_t end = past < j->m ? past : j->m;
     float *rows = j->own + rank * own_floats(j->replicas, j->deepest);
     float *tiles = rows + j->replicas * j->deepest * LINE,
-          *sum = tiles + tiles_of(j->replicas) * TILE;
+          *sum = tiles + (tiles_of(j->replicas) + 1) * TILE;
     const float *lines[LINES];
-    const ls__gemm_fetch fetch = { .lines = lines, .count = list_lines(j, lines) };
-    for (int64_t row = begin; row < end; row += LS__GEMM_TALL) {
-        const int64_t tall = end - row < LS__GEMM_TALL ? end - row : LS__GEMM_TALL;
+    ls__gemm_adam before = { .rows = 0 };
+    const ls__gemm_meanwhile meanwhile = { { .lines = lines, .count = list_lines(j, lines) },
+                                           j->beside ? &before : NULL };
+    int turn = 0;
+    for (part p = { .row = begin }; p.row < end; p.row += LS__GEMM_TALL) {
+        p.tall = end - p.row < LS__GEMM_TALL ? end - p.row : LS__GEMM_TALL;
         for (int r = 0; r < j->replicas; r++)
-            j->gemm->rows(j->of[r].x + row, j->m, j->of[r].k, tall, rows + r * j->deepest * LINE);
-        for (int64_t column = 0; column < j->n; column += COLUMNS) {
-            make(j, row, tall, column, rows, tiles, &fetch);
-            apply(j, row, tall, column, tiles, sum);
+            j->gemm->rows(j->of[r].x + p.row, j->m, j->of[r].k, p.tall,
+                          rows + r * j->deepest * LINE);
+        for (p.column = 0; p.column < j->n; p.column += COLUMNS) {
+            float *now = tiles + turn * TILE;
+            make(j, &p, rows, now, &meanwhile);
+            if (j->beside) {
+                j->gemm->finish_adam(&before);
+                before = to_apply(j, &p, now);
+                turn = 1 - turn;
+            } else {
+                apply(j, &p, now, sum);
+            }
         }
     }
+    if (j->beside)
+        j->gemm->finish_adam(&before);
 }
 
 static void take_operands(const ls_call *c, job *j, int first)
@@ -213,6 +262,7 @@ static ls_status kernel(ls_call *c)
               .m = ls__cell_spec(c->cells[0])->dims[0],
               .n = ls__cell_spec(c->cells[0])->dims[1] };
     take_operands(c, &j, kind->numbers);
+    j.beside = is_beside(&j, kind->id);
     ls_status st = ls__update_unshare(c);
     if (st)
         return st;

@@ -14,6 +14,7 @@
 #include "kernels/isa.h"
 
 #if defined(__AVX512F__)
+#include "kernels/cpu/gemm_adam.h"
 #include "kernels/cpu/gemm_stripes.h"
 
 enum { WIDE = LS__GEMM_WIDE, TALL = LS__GEMM_TALL };
@@ -44,10 +45,13 @@ typedef struct tile {
     __mmask16 columns[2];
     bool add;
     ls__gemm_fetch fetch;
+    ls__gemm_adam *adam;
 } tile;
 
-INLINE void run_tile(const tile *t, int tall)
+/* `beside`: with Adam's update of some vectors between the products. */
+INLINE void run_tile(const tile *t, int tall, bool beside)
 {
+    enum { ROUNDS = 4 }; /* from one vector to the next */
     __m512 sum[TALL][2];
     for (int i = 0; i < tall; i++)
         for (int v = 0; v < 2; v++)
@@ -62,6 +66,8 @@ INLINE void run_tile(const tile *t, int tall)
             sum[i][0] = _mm512_fmadd_ps(x, b0, sum[i][0]);
             sum[i][1] = _mm512_fmadd_ps(x, b1, sum[i][1]);
         }
+        if (beside && k % ROUNDS == 0 && t->adam->rows > 0)
+            adam_vector(t->adam);
     }
     for (int i = 0; i < tall && t->add; i++)
         for (int v = 0; v < 2; v++)
@@ -74,10 +80,14 @@ INLINE void run_tile(const tile *t, int tall)
 
 static void run_tall(const tile *t, int64_t tall)
 {
+    if (t->adam && tall == TALL) {
+        run_tile(t, TALL, true);
+        return;
+    }
     switch (tall) {
 #define CASE(n)                                                                                    \
     case n:                                                                                        \
-        run_tile(t, n);                                                                            \
+        run_tile(t, n, false);                                                                     \
         break;
         CASE(1)
         CASE(2)
@@ -106,7 +116,7 @@ static void pack_rows(const float *a, int64_t lda, int64_t k, int64_t tall, floa
 
 static void make(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
                  int64_t column, int64_t columns, bool add, float *c, int64_t ldc,
-                 const ls__gemm_fetch *meanwhile)
+                 const ls__gemm_meanwhile *meanwhile)
 {
     const int64_t end = least(column + columns, n), tiles = (end - column + WIDE - 1) / WIDE;
     for (int64_t t = 0; t < tiles; t++) {
@@ -118,7 +128,8 @@ static void make(const float *rows, const float *panels, int64_t k, int64_t n, i
                             .ldc = ldc,
                             .columns = { lanes(end - j), lanes(end - j - LANES) },
                             .add = add,
-                            .fetch = ls__gemm_fetch_part(meanwhile, t, tiles) };
+                            .fetch = ls__gemm_fetch_part(&meanwhile->fetch, t, tiles),
+                            .adam = meanwhile->adam };
         run_tall(&each, tall);
     }
 }
@@ -132,12 +143,13 @@ static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, 
         const int64_t tall = least(TALL, s->m - i);
         pack_rows(a + i, s->lda, s->k, tall, rows);
         make(rows, panels, s->k, s->n, tall, 0, s->n, false, c + i * s->ldc, s->ldc,
-             &(ls__gemm_fetch){ 0 });
+             &(ls__gemm_meanwhile){ 0 });
     }
 }
 
-const ls__gemm_kernels
-    LS__ISA(ls__gemm_table) = { plain, b_turned, a_turned, { pack_panels, pack_rows, make } };
+const ls__gemm_kernels LS__ISA(ls__gemm_table) = {
+    plain, b_turned, a_turned, { pack_panels, pack_rows, make, finish_adam }
+};
 
 #else
 

@@ -10,11 +10,6 @@
 
 #include "kernels/isa.h"
 
-static inline bool is_plain(const ls__update *p)
-{
-    return p->scale == 1 && isinf(p->clip) && p->decay == 0;
-}
-
 /* The gradient and the weight as the update takes them. NaN stays NaN. */
 #define SHAPED(name, type, fma)                                                                    \
     static inline type name##_gradient(type g, double scale, type clip)                            \
@@ -33,7 +28,7 @@ SHAPED(f64, double, __builtin_fma)
 
 /* An update from its two loops. `body` works on gi, wi and writes the slots and w[i]. */
 #define LOOPS(type, shape, body)                                                                   \
-    if (is_plain(p)) {                                                                             \
+    if (ls__update_is_plain(p)) {                                                                             \
         for (int64_t i = 0; i < n; i++) {                                                          \
             const type gi = g[i], wi = w[i];                                                       \
             body;                                                                                  \
