@@ -8,13 +8,14 @@
  * between plain and preferred costs; and the eager call, which does both. All
  * calls of a row are timed in turns, shuffled, in the same memory, each after a run
  * that warms it; the ratio is the median over turns, so that a busy neighbour or a
- * clock that changes hits all alike.
+ * clock that changes hits all alike. Where Winograd's algorithm pays (kernels/winograd.h) two rows more have it,
+ * forward and for both gradients, against the best oneDNN calls for the two, one after the other.
  *
  *     kernels [MODEL]        only that model
  *     kernels MODEL calls    and what each oneDNN call took
  */
 #include "kernels/threads.h"
-#include "kernels_dnnl.h"
+#include "kernels_report.h"
 
 #include "base/status.h"
 #include "kernels/conv.h"
@@ -24,32 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-/* Turns per row: at least LEAST, then until the row has run for BUDGET_US. The
- * same for every row, whatever it shows: timing only the slow-looking ones again
- * would flatter us. */
-enum { LEAST = 40, MOST = 1000, BUDGET_US = 1500000, MOST_CALLS = 16 };
-
-/* Rows below this time the call around the kernel rather than the kernel, and
- * are judged apart. */
-#define TINY_US 5.0
-
-typedef struct worst {
-    double ratio;
-    char name[64];
-} worst;
-
-static worst worst_kernel, worst_tiny;
 static const char *only;
-static bool every_call;
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
 
 static void must(ls_status st)
 {
@@ -57,91 +34,6 @@ static void must(ls_status st)
         fprintf(stderr, "%s\n", ls_error_report());
         exit(1);
     }
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, ascending);
-    return v[n / 2];
-}
-
-/* What every call took in every turn. */
-static double took[MOST_CALLS][MOST];
-
-static int time_in_turns(bench_call *calls, int n)
-{
-    double begin = now_us();
-    int turn = 0, order[MOST_CALLS];
-    uint32_t dice = 1;
-    for (int i = 0; i < n; i++)
-        order[i] = i;
-    for (; turn < MOST && (turn < LEAST || now_us() - begin < BUDGET_US); turn++) {
-        for (int k = n - 1; k > 0; k--) { /* what runs before a call matters to its caches */
-            dice = dice * 1664525 + 1013904223;
-            int other = (int)((dice >> 8) % (uint32_t)(k + 1)), swap = order[k];
-            order[k] = order[other];
-            order[other] = swap;
-        }
-        for (int k = 0; k < n; k++) {
-            bench_call *call = &calls[order[k]];
-            call->run(call->context);
-            double t = now_us();
-            call->run(call->context);
-            took[order[k]][turn] = now_us() - t;
-        }
-    }
-    return turn;
-}
-
-/* The median over turns of what we took by what call i took: the processor's
- * clock moves in steps of 12 % that last for many calls, and hit both alike. */
-static double ratio_to(int i, int turns)
-{
-    double ratios[MOST];
-    for (int t = 0; t < turns; t++)
-        ratios[t] = took[0][t] / took[i][t];
-    return median(ratios, turns);
-}
-
-/* calls[0] is ours, [1] the reorders (or no function), [2] eager, then oneDNN's. */
-enum { OURS, REORDERS, EAGER, FIRST_RIVAL };
-
-static void nothing(void *context)
-{
-    (void)context;
-}
-
-static void report(const char *model, const char *layer, const char *pass, bench_call *calls, int n)
-{
-    int best = FIRST_RIVAL, turns = time_in_turns(calls, n);
-    double ratio = 0;
-    for (int i = FIRST_RIVAL; i < n; i++) {
-        double to = ratio_to(i, turns);
-        if (to > ratio)
-            best = i, ratio = to;
-    }
-    for (int i = 0; i < n; i++)
-        calls[i].median_us = median(took[i], turns);
-    printf("%-7s %-9s %-8s %9.1f %9.1f %6.2f %9.1f %9.1f   %s\n", model, layer, pass,
-           calls[OURS].median_us, calls[best].median_us, ratio,
-           calls[REORDERS].run == nothing ? 0.0 : calls[REORDERS].median_us, calls[EAGER].median_us,
-           calls[best].name);
-    for (int i = FIRST_RIVAL; every_call && i < n; i++)
-        printf("        %9.1f  %s\n", calls[i].median_us, calls[i].name);
-    fflush(stdout);
-    worst *w = calls[best].median_us < TINY_US ? &worst_tiny : &worst_kernel;
-    if (ratio > w->ratio) {
-        w->ratio = ratio;
-        snprintf(w->name, sizeof w->name, "%s %s %s", model, layer, pass);
-    }
-    for (int i = FIRST_RIVAL; i < n; i++)
-        bench_call_free(&calls[i]);
 }
 
 /* --- convolutions ---------------------------------------------------------- */
@@ -218,15 +110,17 @@ static void conv_row(const char *model, const char *layer, int64_t size, int64_t
                 bench_slot(BENCH_PLAIN + i, (size_t)ls__conv_count(&s, i) * sizeof(float));
             ctx.packed[i] = bench_slot(i, ctx.plan.arg[i].bytes);
         }
-        bench_call calls[16] = { { .run = conv_ours, .context = &ctx },
-                                 { .run = conv_reorders, .context = &ctx },
-                                 { .run = conv_eager, .context = &ctx } };
+        bench_call calls[MOST_CALLS] = { { .run = conv_ours, .context = &ctx },
+                                         { .run = conv_reorders, .context = &ctx },
+                                         { .run = conv_eager, .context = &ctx } };
         if (ctx.plan.arg[0].plain && ctx.plan.arg[1].plain && ctx.plan.arg[2].plain)
-            calls[REORDERS].run = nothing;
+            calls[REORDERS].run = bench_nothing;
         int n = FIRST_RIVAL + bench_conv_calls(&s, (ls__conv_pass)pass, calls + FIRST_RIVAL);
-        report(model, layer, names[pass], calls, n);
+        bench_report(model, layer, names[pass], calls, n);
+        bench_free_rivals(calls, n);
         ls__conv_plan_close(&ctx.plan);
     }
+    bench_winograd_rows(model, layer, &s);
 }
 
 /* --- products -------------------------------------------------------------- */
@@ -269,13 +163,14 @@ static void product_row(const char *model, const char *layer, const char *pass, 
     ctx.b = bench_slot(BENCH_PLAIN + 1, (size_t)s.stride_b * unit);
     ctx.c = bench_slot(2, (size_t)s.stride_c * unit);
     ctx.packed = bench_slot(1, ctx.plan.b_bytes);
-    bench_call calls[16] = { { .run = matmul_ours, .context = &ctx },
-                             { .run = matmul_reorders, .context = &ctx },
-                             { .run = matmul_eager, .context = &ctx } };
+    bench_call calls[MOST_CALLS] = { { .run = matmul_ours, .context = &ctx },
+                                     { .run = matmul_reorders, .context = &ctx },
+                                     { .run = matmul_eager, .context = &ctx } };
     if (ctx.plan.b_plain)
-        calls[REORDERS].run = nothing;
+        calls[REORDERS].run = bench_nothing;
     int n = FIRST_RIVAL + bench_matmul_calls(&s, weights, calls + FIRST_RIVAL);
-    report(model, layer, pass, calls, n);
+    bench_report(model, layer, pass, calls, n);
+    bench_free_rivals(calls, n);
     ls__matmul_plan_close(&ctx.plan);
 }
 
@@ -329,11 +224,12 @@ static void pool_row(const char *model, const char *layer, int64_t size, int64_t
     ctx.argmax = (int32_t *)bench_slot(BENCH_PLAIN, out);
     for (int backward = 0; backward < 2; backward++) {
         void (*run)(void *) = backward ? pool_backward : pool_forward;
-        bench_call calls[8] = { { .run = run, .context = &ctx },
-                                { .run = nothing },
-                                { .run = run, .context = &ctx } };
+        bench_call calls[MOST_CALLS] = { { .run = run, .context = &ctx },
+                                         { .run = bench_nothing },
+                                         { .run = run, .context = &ctx } };
         int n = FIRST_RIVAL + bench_pool_calls(&ctx.s, backward, calls + FIRST_RIVAL);
-        report(model, layer, backward ? "data" : "forward", calls, n);
+        bench_report(model, layer, backward ? "data" : "forward", calls, n);
+        bench_free_rivals(calls, n);
     }
 }
 
@@ -373,7 +269,7 @@ static void gpt_rows(void)
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
-    every_call = argc > 2;
+    bench_every_call = argc > 2;
     ls__kernel_threads(1);
     bench_dnnl_start();
     printf("one thread, f32, batch 64 (gpt: 8 x 128); microseconds\n");
@@ -391,10 +287,6 @@ int main(int argc, char **argv)
     dense_row("mlp", "logits", 64, 2048, 10);
     resnet_rows();
     gpt_rows();
-    printf("worst ratio %.2f (%s): %s within 1.10 of the best oneDNN call\n", worst_kernel.ratio,
-           worst_kernel.name, worst_kernel.ratio <= 1.10 ? "all" : "NOT all");
-    if (worst_tiny.ratio > 0)
-        printf("below %.0f us, where calling costs as much as computing: worst ratio %.2f (%s)\n",
-               TINY_US, worst_tiny.ratio, worst_tiny.name);
+    bench_summary();
     return 0;
 }

@@ -91,13 +91,12 @@ typedef struct ls__gemm_kernels {
 LS__ISA_TABLE(ls__gemm_kernels, ls__gemm_table);
 
 enum {
-    LS__GEMM_DEEP = 64, /* of k that are multiplied at once, down the columns of B... */
-    LS__GEMM_DEEP_ALONG =
-        128,              /* ...and along its rows: what is turned of A stays in the first cache */
-    LS__GEMM_WIDE = 32,   /* columns of a panel of B */
-    LS__GEMM_TALL = 14,   /* most rows of a tile */
-    LS__GEMM_ROWS = 64,   /* rows of A that B meets at once */
-    LS__GEMM_NARROW = 128 /* columns of B up to which A B is made the other way round */
+    LS__GEMM_DEEP = 64,        /* of k that are multiplied at once, down the columns of B... */
+    LS__GEMM_DEEP_ALONG = 128, /* ...and along its rows: what is turned of A stays in a cache */
+    LS__GEMM_WIDE = 32,        /* columns of a panel of B */
+    LS__GEMM_TALL = 14,        /* most rows of a tile */
+    LS__GEMM_ROWS = 64,        /* rows of A that B meets at once */
+    LS__GEMM_NARROW = 128      /* columns of B up to which A B is made the other way round */
 };
 
 /* Floats of B's panels. */
