@@ -120,8 +120,8 @@ static ls_status pool_kernel(ls_call *c)
 
 static ls_status give_gradients(ls_call *c)
 {
-    ls_status st = ls__output_spec(c, 0, c->in[0]);
-    return st ? st : ls__output_spec(c, 1, c->in[1]);
+    ls_status st = ls__output_like(c, 0, 0);
+    return st ? st : ls__output_like(c, 1, 1);
 }
 
 static ls_status grad_shape(ls_call *c)

@@ -28,7 +28,7 @@ SHAPED(f64, double, __builtin_fma)
 
 /* An update from its two loops. `body` works on gi, wi and writes the slots and w[i]. */
 #define LOOPS(type, shape, body)                                                                   \
-    if (ls__update_is_plain(p)) {                                                                             \
+    if (ls__update_is_plain(p)) {                                                                  \
         for (int64_t i = 0; i < n; i++) {                                                          \
             const type gi = g[i], wi = w[i];                                                       \
             body;                                                                                  \
@@ -108,7 +108,7 @@ SGD(sgd_f32, float, f32, __builtin_fmaf)
 SGD(sgd_f64, double, f64, __builtin_fma)
 MOMENTUM(momentum_f32, float, f32, __builtin_fmaf)
 MOMENTUM(momentum_f64, double, f64, __builtin_fma)
-ADAM(adam_f32, float, f32, __builtin_fmaf, sqrtf)
+ADAM(adam_f32, float, f32, __builtin_fmaf, sqrtf) /* gemm_adam.h has the same, by hand */
 ADAM(adam_f64, double, f64, __builtin_fma, sqrt)
 
 /* Element i adds to lane i mod 8; lanes then add up in the order of the tree. */
