@@ -13,7 +13,6 @@
 
 typedef struct operands {
     float *a, *b, *c;
-    int64_t rows_of_c;
 } operands;
 
 static ls__matmul_shape shape_of(int64_t m, int64_t n, int64_t k, bool ta, bool tb)
@@ -48,17 +47,16 @@ static float want_at(const ls__matmul_shape *s, const operands *o, int64_t i, in
     return sum;
 }
 
-static void check(const ls__matmul_shape *s)
+static void check_product(const ls__matmul_shape *s, const operands *o)
 {
-    operands o = make(s);
     float *before = malloc((size_t)(s->m * s->ldc) * sizeof *before);
     float *scratch = aligned_alloc(64, (ls__gemm_scratch(s) * sizeof *scratch + 63) / 64 * 64);
-    memcpy(before, o.c, (size_t)(s->m * s->ldc) * sizeof *before);
-    ls__gemm_run(s, o.a, o.b, o.c, scratch);
+    memcpy(before, o->c, (size_t)(s->m * s->ldc) * sizeof *before);
+    ls__gemm_run(s, o->a, o->b, o->c, scratch);
     for (int64_t i = 0; i < s->m; i++)
         for (int64_t j = 0; j < s->ldc; j++) {
-            const float got = o.c[i * s->ldc + j];
-            const float want = j < s->n ? want_at(s, &o, i, j) : before[i * s->ldc + j];
+            const float got = o->c[i * s->ldc + j];
+            const float want = j < s->n ? want_at(s, o, i, j) : before[i * s->ldc + j];
             if (memcmp(&got, &want, sizeof got) != 0)
                 fail_msg("[%lld,%lld] is %g, not %g; %lldx%lldx%lld ta %d tb %d", (long long)i,
                          (long long)j, (double)got, (double)want, (long long)s->m, (long long)s->k,
@@ -66,6 +64,12 @@ static void check(const ls__matmul_shape *s)
         }
     free(scratch);
     free(before);
+}
+
+static void check(const ls__matmul_shape *s)
+{
+    operands o = make(s);
+    check_product(s, &o);
     drop(&o);
 }
 
@@ -104,6 +108,25 @@ static void sizes_of_layers(void **state)
         s = shape_of(ta ? 515 : 150, 512, ta ? 130 : 513, ta, tb);
         check(&s);
     }
+}
+
+/* Few columns that are whole vectors: rows of B are read where they are, if they begin with a line. */
+static void narrow_rows_of_whole_vectors(void **state)
+{
+    (void)state;
+    if (!there())
+        skip();
+    for (int64_t n = 16; n <= 80; n += 16)
+        for (int off = 0; off < 2; off++) {
+            ls__matmul_shape s = shape_of(pick(1, 70), n, pick(120, 290), false, false);
+            s.ldb = n;
+            operands o = make(&s);
+            float *room = aligned_alloc(64, (size_t)(s.k * n + 16) * sizeof *room);
+            memcpy(room + off, o.b, (size_t)(s.k * n) * sizeof *room);
+            check_product(&s, &(operands){ .a = o.a, .b = room + off, .c = o.c });
+            free(room);
+            drop(&o);
+        }
 }
 
 /* Adam between products: the bits of the update by itself, and of the product; what there were no rounds for is
@@ -188,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_fill_no_tile),
         cmocka_unit_test(sizes_of_layers),
+        cmocka_unit_test(narrow_rows_of_whole_vectors),
         cmocka_unit_test(adam_beside_products),
         cmocka_unit_test(whose_products_they_are),
     };
