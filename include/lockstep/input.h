@@ -53,8 +53,8 @@ typedef ls_dataset ls_dist_dataset; /* of per-replica values */
 /* LS_INVALID for a dataset whose elements have no rows to split (scalars: it is not batched),
  * LS_SHAPE when leaves differ in rows. All leaves are cut at the same rows: the values of a
  * .variable feature (records.h), which are no rows of the batch, are padded before, or parsed in
- * the step. What steps take is made ahead: .prefetch of the strategy's options tells how many
- * steps. With one replica elements are plain values. */
+ * the step. What steps take is made ahead, on a thread: .prefetch of the strategy's options tells how many
+ * steps. By default that is done where it takes long: 10 us, or 100 where replicas have all cores. With one replica elements are plain values. */
 LS_API ls_dist_dataset *ls_distribute(ls_strategy *s, ls_dataset *d);
 
 /* How several pipelines share the data. Set on the dataset, the last one counts; one line of the

@@ -94,7 +94,7 @@ typedef struct ls_mirrored_options {
                              * is a pack then */
     bool sequential; /* eager steps run one replica after another, in order */
     int input_pipelines; /* P (input.h): divides the replicas; 0: 1 */
-    int prefetch;        /* steps whose input is made ahead (input.h); 0: 2, -1: none */
+    int prefetch;        /* steps whose input is made ahead (input.h); 0: 2 if that takes long, -1: none */
     bool whole_steps;    /* input ends where a replica would have no rows, and what is left is left
                           * out (input.h) */
 } ls_mirrored_options;

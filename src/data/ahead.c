@@ -99,7 +99,14 @@ bool ls__ahead_goes(ls__ahead *a)
         return true;
     bool second = a->warm;
     a->warm = true;
-    return second && a->plan.threads > 0;
+    return second && a->plan.threads > 0 && a->took >= a->plan.patience;
+}
+
+/* An average, in which one that took very long (the machine was busy elsewhere) is not enough: three are. */
+void ls__ahead_took(ls__ahead *a, int64_t nanoseconds)
+{
+    const int64_t most = 2 * a->plan.patience;
+    a->took += ((nanoseconds < most ? nanoseconds : most) - a->took) / 4;
 }
 
 /* The first turn is done with. */

@@ -8,7 +8,8 @@
  *
  * Failures and the end are turns, too, and come when they are due. Threads begin with the second
  * pull behind an opening or a flush: who goes from place to place for one element each (a
- * shuffle that is restored) starts none.
+ * shuffle that is restored) starts none. Nor does who has patience, while pulls are short: waking a thread takes
+ * longer than some of them, and where all cores are at work it takes one of them away.
  *
  * A stage keeps, for its own single-threaded way, take and work as plain functions.
  */
@@ -23,7 +24,9 @@ typedef struct ls__ahead_plan {
     int64_t room;     /* elements that were taken and not given, at most */
     int at_once;      /* elements that are taken in a turn, at most; 1 where there is work */
     const char *name; /* of the threads, and in errors */
-    ls__stop *stop;   /* as ls__ahead_guard was given */
+    int64_t
+        patience; /* nanoseconds a pull may take before threads are started; 0: they are in any case */
+    ls__stop *stop; /* as ls__ahead_guard was given */
 
     /* Pulls up to `most` elements; what is borrowed is owned before it returns. */
     ls_status (*take)(ls__it *it, int most, ls__turn *turn);
@@ -43,8 +46,10 @@ ls_status ls__ahead_open(ls__it *it, ls__it *input, const ls__ahead_plan *plan, 
  * left it that had it, maybe half-way; it is nobody's then. */
 bool ls__ahead_close(ls__ahead *a);
 
-/* Called in every pull: whether to pull here, or to do it alone, by take and work. */
+/* Called in every pull: whether to pull here, or to do it alone, by take and work; and how long that took, if there is
+ * patience. */
 bool ls__ahead_goes(ls__ahead *a);
+void ls__ahead_took(ls__ahead *a, int64_t nanoseconds);
 ls_status ls__ahead_pull(ls__ahead *a, int most, ls__chunk *out);
 
 /* The stage's position where the next pull begins; false: threads do not run, so that it is the

@@ -40,6 +40,7 @@ struct ls__ahead {
     bool input_wanted;   /* by the puller, before any other */
     bool release_wanted; /* up to `released` */
     bool warm;           /* there was a pull */
+    int64_t took;        /* pulls without threads, on the average, in nanoseconds */
     int64_t *released;   /* words of the input */
     int64_t *to_release; /* the same, for who has the input */
     int64_t *position;   /* the stage's, where the next pull begins */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/gathered.h"
 #include "data/rows.h"
 #include "tensor/tensor.h"
 
@@ -22,6 +23,7 @@ typedef struct batch_state {
     ls__rows rows;
     column *columns; /* of all leaves; NULL before the first element */
     int leaves;
+    bool later; /* rows may be copied by who looks at them (gathered.h) */
 } batch_state;
 
 /* ---- columns ------------------------------------------------------------------------------- */
@@ -86,6 +88,26 @@ static ls_status put_strings(column *c, int64_t row, int64_t n, const ls__datum 
     return LS_OK;
 }
 
+/* Whether the row, which lasts, is left where it is. Of small ones there is more to be noted than to be copied. */
+static bool leaves_row(column *c, const ls__datum *d)
+{
+    enum { LEAST = 128 };
+    if (d->hold != LS__LASTING || !d->owner || d->bytes < LEAST)
+        return false;
+    return !c->storage || ls__gathered_takes(c->storage, d->owner);
+}
+
+static ls_status put_later(column *c, int64_t row, int64_t n, const ls__datum *d)
+{
+    if (!c->storage)
+        c->storage = ls__gathered_new(n, d->bytes, d->owner);
+    if (!c->storage)
+        return LS_NO_MEMORY;
+    ls__gathered_put(c->storage, row, d->data);
+    c->used += d->bytes;
+    return LS_OK;
+}
+
 static ls_status put_numbers(column *c, int64_t n, const ls__datum *d)
 {
     if (!c->storage) {
@@ -97,7 +119,7 @@ static ls_status put_numbers(column *c, int64_t n, const ls__datum *d)
             return LS_NO_MEMORY;
     }
     if (d->bytes)
-        memcpy((char *)c->storage->data + c->used, d->data, d->bytes);
+        memcpy((char *)ls__storage_look(c->storage) + c->used, d->data, d->bytes);
     c->used += d->bytes;
     return LS_OK;
 }
@@ -121,7 +143,7 @@ static ls_status differs(const column *c, int leaf, int64_t row, const ls__spec 
                     "ls_padded_batch fills them up");
 }
 
-static ls_status put(column *c, int leaf, int64_t row, int64_t n, const ls__datum *d)
+static ls_status put(column *c, int leaf, int64_t row, int64_t n, const ls__datum *d, bool later)
 {
     ls_status st = LS_OK;
     if (row == 0)
@@ -130,7 +152,9 @@ static ls_status put(column *c, int leaf, int64_t row, int64_t n, const ls__datu
         st = differs(c, leaf, row, &d->spec);
     if (st)
         return st;
-    return d->spec.dtype == LS_BYTES ? put_strings(c, row, n, d) : put_numbers(c, n, d);
+    if (d->spec.dtype == LS_BYTES)
+        return put_strings(c, row, n, d);
+    return later && leaves_row(c, d) ? put_later(c, row, n, d) : put_numbers(c, n, d);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -178,7 +202,7 @@ static ls_status add(batch_state *s, int64_t n)
     if (st)
         return st;
     for (int k = 0; k < s->leaves; k++) {
-        st = put(&s->columns[k], k, r->n, n, ls__chunk_datum(&r->chunk, r->next, k));
+        st = put(&s->columns[k], k, r->n, n, ls__chunk_datum(&r->chunk, r->next, k), s->later);
         if (st)
             return take_back(s, k, st);
     }
@@ -243,6 +267,7 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     batch_state *s = it->state;
     (void)most;
+    s->later = it->later;
     ls_status st = ls__rows_collect(it, gather);
     if (!st)
         st = ls__chunk_room(out, 1, s->leaves, it->words);

@@ -117,7 +117,7 @@ static ls_status begin_recording(ls__it *it)
 ls_status ls__cache_open_input(ls__it *it)
 {
     ls__cache_state *s = it->state;
-    const ls__opening how = { it->how.going, 0, it->how.stop };
+    const ls__opening how = { .going = it->how.going, .stop = it->how.stop };
     ls_status st = ls__it_open(it->dataset->inputs[0], &how, &s->input);
     if (st)
         return st;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "data/autoshard.h"
+#include "data/prefetch.h"
+#include "os/topology.h"
 #include "strategy/context.h"
 #include "strategy/strategy.h"
 #include "tensor/tensor.h"
@@ -133,14 +135,25 @@ static void release(void *options)
     ls__strategy_unref(((ls__distribution *)options)->strategy);
 }
 
+/* How long the input of a step may take before a thread makes it ahead. Where replicas have all cores, the thread takes
+ * one of them away from a replica, and the others wait for that one. */
+static int64_t patience(const ls_strategy *s)
+{
+    enum { FREE_CORES = 10000, BUSY_CORES = 100000 };
+    if (s->prefetch > 0)
+        return 0;
+    return s->n_devices < ls__cores() ? FREE_CORES : BUSY_CORES;
+}
+
 /* With what so many steps take made ahead, on a thread; 0: none, which makes no other dataset of it. */
 static ls_dataset *ahead(const ls_strategy *s, const ls__plan *plan, ls_dataset *d)
 {
     const int64_t steps = s->prefetch > 0 ? s->prefetch : s->prefetch < 0 ? 0 : 2;
     const int64_t p = plan->pipelines;
-    return ls_prefetch(d, plan->cut == LS__CUT_OWN    ? (steps + p - 1) / p
-                          : plan->cut == LS__CUT_DATA ? steps
-                                                      : steps * ls__plan_each(plan));
+    const int64_t elements = plan->cut == LS__CUT_OWN    ? (steps + p - 1) / p
+                             : plan->cut == LS__CUT_DATA ? steps
+                                                         : steps * ls__plan_each(plan);
+    return ls__prefetch_patiently(d, elements, patience(s));
 }
 
 /* Takes over the type. */

@@ -19,11 +19,13 @@
 
 static ls_status open_inputs(ls__it *it, ls__distributing *s)
 {
+    ls__opening how = it->how;
     ls_status st = LS_OK;
+    how.later = true;
     it->light = true;
     for (int i = 0; i < s->count && !st; i++) {
         ls__source *own = &s->sources[i];
-        st = ls__it_open(it->dataset->inputs[i], &it->how, &own->input);
+        st = ls__it_open(it->dataset->inputs[i], &how, &own->input);
         if (st)
             break;
         it->words += 1 + own->input->words;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/gathered.h"
 #include "tensor/tensor.h"
 #include "tensor/value.h"
 
@@ -157,6 +158,8 @@ static ls__storage *take_storage(ls__datum *d)
         ls__storage_ref(owner);
     else
         *d = (ls__datum){ .spec = d->spec, .data = d->data, .bytes = d->bytes };
+    if (ls__storage_waits(owner))
+        return ls__gathered_part(owner, d->data, d->bytes);
     if (whole)
         return owner;
     ls__storage *window =
@@ -198,7 +201,7 @@ static ls_status check_leaf(int i, const ls_value *leaf)
     return LS_OK;
 }
 
-ls_status ls__chunk_put(ls__chunk *c, const ls_value *value)
+ls_status ls__chunk_put(ls__chunk *c, const ls_value *value, bool later)
 {
     const ls_value *leaves[256];
     if (c->leaves > 256)
@@ -217,6 +220,8 @@ ls_status ls__chunk_put(ls__chunk *c, const ls_value *value)
             d->bytes = ls__spec_bytes(&t->spec);
             st = ls__datum_own(d);
         } else {
+            if (!later)
+                ls__data(t);
             point_at(d, ls__storage_ref(t->storage));
             d->bytes = is_string(&t->spec) ? ((const ls__string *)ls__data(t))->length
                                            : ls__spec_bytes(&t->spec);

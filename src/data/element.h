@@ -16,7 +16,7 @@ typedef enum ls__hold {
     LS__BORROWED, /* until the next pull of the iterator that gave it */
     LS__LASTING,  /* as long as the iterator's dataset; `owner` may be a storage that has it, not
                    * counted, else NULL */
-    LS__OWNED     /* `owner`, of which the datum has one reference */
+    LS__OWNED     /* `owner`, of which the datum has one reference; rows may be missing (gathered.h) */
 } ls__hold;
 
 /* One tensor of one element. */
@@ -88,8 +88,8 @@ ls_tensor *ls__datum_tensor(ls__datum *d, ls__device *device);
 ls_value *ls__element_value(ls__chunk *c, int i);
 
 /* The leaves of a value as the data of element c->n, owned; c->n is one more then. The chunk must have
- * room, and c->structure may be NULL: then it is not touched. LS_SHAPE: a sparse or distributed
- * leaf, a variable. */
-ls_status ls__chunk_put(ls__chunk *c, const ls_value *value);
+ * room, and c->structure may be NULL: then it is not touched. `later`: who gets it takes rows that are missing
+ * yet (gathered.h). LS_SHAPE: a sparse or distributed leaf, a variable. */
+ls_status ls__chunk_put(ls__chunk *c, const ls_value *value, bool later);
 
 #endif

@@ -64,7 +64,7 @@ static ls_status put(ls__it *it, ls__chunk *out, const ls_value *value)
     if (st)
         return st;
     out->structure = known ? known : s->structure;
-    st = ls__chunk_put(out, value);
+    st = ls__chunk_put(out, value, false);
     if (!st)
         st = check_type(it, out, value);
     if (!st)

@@ -42,7 +42,7 @@ static ls_status take(call_state *s, ls_value *value, ls__chunk *out)
     }
     ls_status st = ls__chunk_room(out, 1, ls_leaf_count(value), 1);
     if (!st)
-        st = ls__chunk_put(out, value);
+        st = ls__chunk_put(out, value, false);
     if (!st) {
         out->structure = s->first;
         *ls__chunk_after(out, 0) = s->calls;

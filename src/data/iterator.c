@@ -18,6 +18,8 @@ ls_status ls__it_open(ls_dataset *d, const ls__opening *how, ls__it **out)
     it->dataset = ls__dataset_ref(d);
     it->state = (char *)it + own;
     it->how = *how;
+    it->later = how->later;
+    it->how.later = how->later && d->stage->flags & LS__STAGE_HANDS_ON;
     ls_status st = d->stage->open(it);
     if (!st && it->words > MOST_WORDS)
         st = ls__fail(LS_UNSUPPORTED, "ls_iterate: a position of %d words; %d are possible",

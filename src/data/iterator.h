@@ -40,6 +40,7 @@ typedef struct ls__opening {
     ls__going *going;
     uint64_t iteration;   /* which iteration of the dataset: 0, 1, ... */
     const ls__stop *stop; /* NULL: there are no threads in front of it */
+    bool later;           /* rows of batches may be missing yet (gathered.h) */
 } ls__opening;
 
 typedef struct ls__it ls__it;
@@ -51,6 +52,7 @@ struct ls__it {
     ls__opening how;
     int words;
     bool light;
+    bool later;     /* as it was opened; `how`, for its inputs, has it where elements are handed on */
     bool none_lost; /* the last pull failed, and all elements are still to come (see pull) */
 };
 
@@ -70,6 +72,10 @@ typedef struct ls__stage {
      * sets none_lost: then it is less (a row of a batch), and the next element is the one that was to
      * come. */
     ls_status (*pull)(ls__it *it, int most, ls__chunk *out);
+
+    /* The data of the element that follows these words, all of them LASTING, wherever the iterator stands: for who
+     * keeps many. Cannot fail. NULL: they have to be pulled. */
+    void (*again)(ls__it *it, const int64_t *words, ls__datum *data);
 
     /* Where the next pull begins; after a failure that is behind it. A position like an element's. */
     void (*words_now)(ls__it *it, int64_t *words);
@@ -101,7 +107,8 @@ enum ls__stage_flags {
     LS__STAGE_READS_FILES = 1, /* input 0 is a dataset of names of files */
     LS__STAGE_OPAQUE = 2,      /* what is behind it cannot be looked through */
     LS__STAGE_DISTRIBUTED = 4, /* takes no further stages */
-    LS__STAGE_ONE_STATE = 8    /* an iterator goes on where others are */
+    LS__STAGE_ONE_STATE = 8,   /* an iterator goes on where others are */
+    LS__STAGE_HANDS_ON = 16 /* looks into elements of its input as tensors, or not at all */
 };
 
 /* An iterator that waits for ls_initialize to begin. */

@@ -60,7 +60,7 @@ static ls_status put(ls__it *it, ls__turn *turn, const ls_value *result)
     if (!st)
         st = ls__chunk_room(out, 1, ls_leaf_count(result), it->words);
     if (!st)
-        st = ls__chunk_put(out, result);
+        st = ls__chunk_put(out, result, it->later);
     if (st)
         return st;
     for (int k = 0; k < out->leaves; k++)
@@ -191,7 +191,8 @@ static const ls__stage map_stage = { .name = "map",
                                      .go = go,
                                      .save = save,
                                      .load = load,
-                                     .release = release };
+                                     .release = release,
+                                     .flags = LS__STAGE_HANDS_ON };
 
 /* ---- making --------------------------------------------------------------------------------- */
 

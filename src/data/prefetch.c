@@ -2,12 +2,16 @@
  * ls_prefetch: one thread pulls the input up to n elements ahead. Words: those of the input, so that
  * it does not matter for a position whether, or how far, somebody ran ahead.
  *
+ * With patience it is pulled by who wants an element until that takes long: see ahead.h.
+ *
  * Where there is no memory for all that a pull brought, its elements are given one by one: one that there
  * is still none for fails alone.
  */
 #include <string.h>
 
 #include "data/ahead.h"
+#include "data/prefetch.h"
+#include "os/clock.h"
 
 /* Elements a pull, where elements are small and n is large: so many that locks cost nothing beside
  * them, so few that the first is not late. */
@@ -15,6 +19,7 @@ enum { MOST_AT_ONCE = 32 };
 
 typedef struct prefetch_options {
     int64_t n;
+    int64_t patience; /* nanoseconds: see ahead.h */
 } prefetch_options;
 
 typedef struct prefetch_state {
@@ -80,6 +85,7 @@ static ls_status open(ls__it *it)
                                   .room = o->n,
                                   .at_once = MOST_AT_ONCE,
                                   .name = "ls_prefetch",
+                                  .patience = o->patience,
                                   .stop = &s->stop,
                                   .take = take };
     if (plan.threads > 0)
@@ -100,8 +106,12 @@ static void close(ls__it *it)
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
 {
     prefetch_state *s = it->state;
-    return ls__ahead_goes(s->ahead) ? ls__ahead_pull(s->ahead, most, out)
-                                    : ls__it_pass(it, s->input, most, out);
+    if (ls__ahead_goes(s->ahead))
+        return ls__ahead_pull(s->ahead, most, out);
+    const int64_t before = ls__now();
+    ls_status st = ls__it_pass(it, s->input, most, out);
+    ls__ahead_took(s->ahead, ls__now() - before);
+    return st;
 }
 
 static void words_now(ls__it *it, int64_t *words)
@@ -150,9 +160,10 @@ static const ls__stage prefetch_stage = { .name = "prefetch",
                                           .go = go,
                                           .save = save,
                                           .load = load,
-                                          .release = release };
+                                          .release = release,
+                                          .flags = LS__STAGE_HANDS_ON };
 
-ls_dataset *ls_prefetch(ls_dataset *d, int64_t n)
+ls_dataset *ls__prefetch_patiently(ls_dataset *d, int64_t n, int64_t patience)
 {
     if (ls__check_dataset("ls_prefetch", d) || ls__check_number("ls_prefetch", "n", n, 0))
         return NULL;
@@ -162,7 +173,12 @@ ls_dataset *ls_prefetch(ls_dataset *d, int64_t n)
     prefetch_options *o = ls__dataset_options(&draft, sizeof *o, NULL);
     if (!o)
         return NULL;
-    o->n = n;
+    *o = (prefetch_options){ n, patience };
     draft.type = ls__type_ref(d->type);
     return ls__dataset_new(&draft, "prefetch"); /* n changes no element and no position */
+}
+
+ls_dataset *ls_prefetch(ls_dataset *d, int64_t n)
+{
+    return ls__prefetch_patiently(d, n, 0);
 }

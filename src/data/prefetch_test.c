@@ -2,6 +2,7 @@
  * Prefetch gives what its input gives, in order, failures and the end included; positions do not know
  * of it; it ends at any moment; it does not run ahead further than it may.
  */
+#include "data/prefetch.h"
 #include "data/test_chain.h"
 
 #include <pthread.h>
@@ -213,6 +214,7 @@ static void resumes(void **state)
             resumes_everywhere(
                 ls_prefetch(ls_batch(ls_take(ls_prefetch(watched_range(40), 3), 33), 4), depths[i]),
                 NULL);
+            resumes_everywhere(ls__prefetch_patiently(watched_range(20), depths[i], 8), NULL);
         }
     assert_int_equal(violations, 0);
 }
@@ -312,6 +314,30 @@ static void runs_ahead_so_far(void **state)
                     assert_int_equal(calls, 1); /* the thread begins with the second */
                 else
                     wait_for_calls(depths[i] < 100 ? k + depths[i] / 2 : 100);
+            }
+            ls_iterator_free(it);
+        }
+}
+
+/* With patience, nothing is made ahead while pulls are short; and all is, when they were long: of pulls that take
+ * more than eight nanoseconds each, with the fourth. */
+static void runs_ahead_of_long_pulls_only(void **state)
+{
+    (void)state;
+    for (int patient = 0; patient < 2; patient++)
+        LS_FRAME {
+            calls = 0;
+            ls_dataset *d = ls_map(ls_range(0, 1000, 1), LS_MAP(.fn = count_call));
+            const int64_t hour = (int64_t)3600 * 1000000000;
+            ls_iterator *it = ls_iterate(ls__prefetch_patiently(d, 8, patient ? hour : 8));
+            for (int64_t k = 0; k < 10; k++) {
+                int64_t x;
+                assert_true(next_number(it, &x));
+                assert_int_equal(x, k);
+                if (patient)
+                    assert_int_equal(calls, k + 1);
+                else if (k >= 4)
+                    wait_for_calls(k + 1 + 8 / 2);
             }
             ls_iterator_free(it);
         }
@@ -500,6 +526,7 @@ int main(void)
         cmocka_unit_test_setup(positions_do_not_know_the_depth, clean_chain),
         cmocka_unit_test_setup(goes_anywhere, clean_chain),
         cmocka_unit_test_setup(runs_ahead_so_far, clean_chain),
+        cmocka_unit_test_setup(runs_ahead_of_long_pulls_only, clean_chain),
         cmocka_unit_test_setup(bytes_are_counted, clean_chain),
         cmocka_unit_test_setup(ends_at_any_moment, clean_chain),
         cmocka_unit_test_setup(waits_for_what_runs, clean_chain),

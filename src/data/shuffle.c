@@ -15,7 +15,7 @@
 enum {
     LEAST_AHEAD = 16, /* pulled at once, whatever is asked for */
     SOON = 16,        /* draws from now: the slot is fetched from memory */
-    SOONER = 8,       /* and the element in it... */
+    SOONER = 8,       /* and the element that is kept of it... */
     FETCHED = 4       /* ...this many lines of it: more follow by themselves */
 };
 
@@ -64,10 +64,11 @@ static int64_t slot_in(const ls__shuffle *s, int at, int draws)
  * takes a function that only prefetches for one without effects, and drops calls of it. */
 static inline __attribute__((always_inline)) void fetch(const ls__shuffle *s, int at)
 {
-    const int64_t soon = slot_in(s, at, SOON), sooner = slot_in(s, at, SOONER);
-    const uintptr_t element = (uintptr_t)s->slots[sooner]; /* the hole's is NULL */
-    __builtin_prefetch(&s->slots[soon]);
-    for (uintptr_t i = 0; i < FETCHED; i++)
+    __builtin_prefetch(ls__shuffle_slot(s, slot_in(s, at, SOON)));
+    if (s->again)
+        return;
+    const uintptr_t element = (uintptr_t)*ls__shuffle_slot(s, slot_in(s, at, SOONER));
+    for (uintptr_t i = 0; i < FETCHED; i++) /* the hole's is NULL */
         __builtin_prefetch((const void *)(element + 64 * i));
 }
 
@@ -76,14 +77,16 @@ static void draw(ls__shuffle *s, bool closed, ls__chunk *out)
     const int at = (int)(s->draws % LS__SHUFFLE_BLOCK);
     look_at_block(s, s->draws / LS__SHUFFLE_BLOCK);
     fetch(s, at);
-    const int64_t slot = slot_of(s->random[at], s->filled);
-    ls__kept *element = s->slots[slot];
-    s->slots[slot] = NULL;
-    ls__store_give(&s->store, element, out);
-    s->hole = slot;
+    const int64_t number = slot_of(s->random[at], s->filled);
+    int64_t *slot = ls__shuffle_slot(s, number);
+    if (s->again)
+        s->input->stage->again(s->input, slot + 2, ls__chunk_datum(out, out->n, 0));
+    else
+        ls__store_give(&s->store, ls__shuffle_kept(slot), out);
+    slot[0] = 0;
+    s->hole = number;
     s->draws++;
-    ls__shuffle_write_note(s, closed ? LS__SHUFFLE_CLOSED : LS__SHUFFLE_FILLED,
-                           ls__kept_words(element));
+    ls__shuffle_write_note(s, closed ? LS__SHUFFLE_CLOSED : LS__SHUFFLE_FILLED, slot + 1);
     *ls__chunk_after(out, out->n++) = s->events;
 }
 
@@ -100,6 +103,7 @@ static ls_status open(ls__it *it)
     it->words = 1;
     it->light = false;
     s->origin_words = s->input->light ? s->input->words : 0;
+    s->again = s->input->light && s->input->stage->again;
     s->key = ls__draw_key(o->seed, LS__DRAW_DATASET, 0, o->once ? 0 : (int64_t)it->how.iteration);
     const size_t bytes = ((size_t)s->input->words + 1) * sizeof *s->before;
     s->before = malloc(bytes);

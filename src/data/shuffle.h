@@ -42,6 +42,7 @@ enum { LS__SHUFFLE_BLOCK = 64, LS__SHUFFLE_MOST_AT_ONCE = 256 };
 typedef struct ls__shuffle {
     ls__it *input;
     int origin_words; /* of an element's origin: the input's if that is light, else 0 */
+    bool again;       /* the input gives an element's data again: they are not kept */
 
     ls__chunk ahead; /* elements of the input */
     int next;        /* those before it are in the buffer */
@@ -54,9 +55,9 @@ typedef struct ls__shuffle {
 
     int leaves;                /* of an element; known with the first */
     const ls_value *structure; /* the same */
-    ls__store store;           /* of elements, with their origins: number, words before */
+    ls__store store;           /* of elements, unless they can be had again */
     int64_t room, filled;
-    ls__kept **slots; /* the hole's is NULL */
+    int64_t *slots; /* `room` of them: see ls__shuffle_slot */
 
     int64_t events, draws; /* so far */
     int64_t hole;          /* -1 before the first draw */
@@ -83,9 +84,29 @@ typedef struct ls__shuffle {
 ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, int64_t slots);
 ls_status ls__shuffle_make_notes_room(ls__shuffle *s, int events);
 
-static inline int64_t *ls__shuffle_origin(const ls__shuffle *s, int64_t slot)
+/* A slot: [what is in it][its origin: number, words before]. In it is nothing (0: the hole), an element that can be had
+ * again (LS__SHUFFLE_AGAIN), or the address of one that is kept. */
+enum { LS__SHUFFLE_AGAIN = 1 };
+
+static inline int64_t ls__shuffle_slot_words(const ls__shuffle *s)
 {
-    return ls__kept_words(s->slots[slot]);
+    return 2 + s->origin_words;
+}
+
+static inline int64_t *ls__shuffle_slot(const ls__shuffle *s, int64_t slot)
+{
+    return s->slots + slot * ls__shuffle_slot_words(s);
+}
+
+static inline const int64_t *ls__shuffle_origin(const ls__shuffle *s, int64_t slot)
+{
+    return ls__shuffle_slot(s, slot) + 1;
+}
+
+/* NULL: nothing is kept of it. */
+static inline ls__kept *ls__shuffle_kept(const int64_t *slot)
+{
+    return slot[0] == LS__SHUFFLE_AGAIN ? NULL : (ls__kept *)(uintptr_t)slot[0];
 }
 
 /* Pulls elements when there are none ahead: LS_OK also at the end (`ended`). */

@@ -57,7 +57,7 @@ static int64_t oldest(const ls__shuffle *s)
             least = note.origin[0];
     }
     for (int64_t slot = 0; slot < s->filled && s->filled <= s->room; slot++)
-        if (s->slots[slot] && ls__shuffle_origin(s, slot)[0] < least)
+        if (*ls__shuffle_slot(s, slot) && ls__shuffle_origin(s, slot)[0] < least)
             least = ls__shuffle_origin(s, slot)[0];
     return least;
 }

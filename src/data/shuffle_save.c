@@ -66,7 +66,7 @@ static ls_status find_past(const ls__shuffle *s, int64_t event, ls__shuffle_past
     if (!p->origin || !p->places)
         return no_memory(most);
     for (int64_t slot = 0; slot < s->filled && slot < s->room; slot++)
-        if (s->slots[slot])
+        if (*ls__shuffle_slot(s, slot))
             memcpy(p->origin + (size_t)slot * each, ls__shuffle_origin(s, slot),
                    each * sizeof *p->origin);
     undo(s, event, p->origin);

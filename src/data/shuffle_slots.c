@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "data/shuffle.h"
+#include "os/pages.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Bytes of slots from which on they are all over a large page: draws go from end to end, and of small pages a processor
+ * has forgotten most from batch to batch. */
+enum { MANY = LS__LARGE_PAGE / 4 };
 
 /* Grows with what there is to hold: a buffer may be given far too large. */
 ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, int64_t slots)
@@ -16,13 +21,19 @@ ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, in
         return LS_OK;
     int64_t room = slots + s->room + 64;
     room = room < o->buffer ? room : o->buffer;
-    const size_t bytes = (size_t)room * sizeof *s->slots;
-    ls__kept **more = realloc(s->slots, bytes);
+    const size_t each = (size_t)ls__shuffle_slot_words(s) * sizeof *s->slots;
+    const size_t bytes = (size_t)room * each, before = (size_t)s->room * each;
+    if ((size_t)room > SIZE_MAX / 2 / each)
+        return ls__fail_memory("the buffer of ls_shuffle", SIZE_MAX);
+    char *more = ls__pages_new(bytes > MANY && bytes < LS__LARGE_PAGE ? LS__LARGE_PAGE : bytes);
     if (!more)
         return ls__fail_memory("the buffer of ls_shuffle", bytes);
-    memset(more + s->room, 0, (size_t)(room - s->room) * sizeof *more);
-    s->slots = more;
-    s->bytes += (room - s->room) * (int64_t)sizeof *more;
+    if (before)
+        memcpy(more, s->slots, before);
+    memset(more + before, 0, bytes - before);
+    free(s->slots);
+    s->slots = (int64_t *)more;
+    s->bytes += (int64_t)(bytes - before);
     s->room = room;
     return LS_OK;
 }
@@ -30,8 +41,9 @@ ls_status ls__shuffle_make_room(ls__shuffle *s, const ls__shuffle_options *o, in
 void ls__shuffle_empty(ls__shuffle *s)
 {
     for (int64_t i = 0; i < s->filled && i < s->room; i++) {
-        ls__store_drop(&s->store, s->slots[i]);
-        s->slots[i] = NULL;
+        int64_t *slot = ls__shuffle_slot(s, i);
+        ls__store_drop(&s->store, ls__shuffle_kept(slot));
+        slot[0] = 0;
     }
     for (; s->next < s->kept; s->next++)
         ls__store_drop(&s->store, s->coming[s->next]);
@@ -67,8 +79,8 @@ static ls_status lose(ls__shuffle *s, ls_status st)
 static ls_status keep_ahead(ls__shuffle *s)
 {
     for (; s->kept < s->ahead.n; s->kept++) {
-        ls__kept *e = ls__store_keep(&s->store, &s->ahead, s->kept);
-        if (!e)
+        ls__kept *e = s->again ? NULL : ls__store_keep(&s->store, &s->ahead, s->kept);
+        if (!e && !s->again)
             return LS_NO_MEMORY;
         s->coming[s->kept] = e;
     }
@@ -95,7 +107,7 @@ ls_status ls__shuffle_pull_ahead(ls__it *it, int most)
         return LS_OK;
     if (s->leaves < 0) {
         s->leaves = s->ahead.leaves;
-        s->store = (ls__store){ .words = 1 + s->origin_words, .leaves = s->leaves };
+        s->store = (ls__store){ .leaves = s->leaves };
     }
     s->structure = s->ahead.structure;
     if (s->leaves != s->ahead.leaves)
@@ -121,11 +133,10 @@ static void go_on(ls__shuffle *s)
 
 void ls__shuffle_fill(ls__shuffle *s, int64_t slot)
 {
-    ls__kept *e = s->coming[s->next];
-    int64_t *origin = ls__kept_words(e);
-    origin[0] = s->pulled;
-    memcpy(origin + 1, s->before, (size_t)s->origin_words * sizeof *origin);
-    s->slots[slot] = e;
+    int64_t *to = ls__shuffle_slot(s, slot);
+    to[0] = s->again ? LS__SHUFFLE_AGAIN : (int64_t)(intptr_t)s->coming[s->next];
+    to[1] = s->pulled;
+    memcpy(to + 2, s->before, (size_t)s->origin_words * sizeof *to);
     go_on(s);
 }
 
@@ -139,8 +150,10 @@ void ls__shuffle_close_hole(ls__shuffle *s)
 {
     const int64_t last = --s->filled;
     if (s->hole != last) {
-        s->slots[s->hole] = s->slots[last];
-        s->slots[last] = NULL;
+        int64_t *from = ls__shuffle_slot(s, last);
+        memcpy(ls__shuffle_slot(s, s->hole), from,
+               (size_t)ls__shuffle_slot_words(s) * sizeof *from);
+        from[0] = 0;
     }
 }
 

@@ -10,8 +10,8 @@
 
 typedef struct slices_options {
     int leaves;
-    ls_value *value;     /* kept */
-    ls_tensor **tensors; /* of it */
+    ls_value *value;  /* kept */
+    ls__datum *first; /* row of each leaf; data that last as long as the dataset */
     int64_t rows;
     bool whole; /* ls_once: the value itself is the only row */
 } slices_options;
@@ -21,24 +21,18 @@ static void close(ls__it *it)
     (void)it;
 }
 
-/* Row `row`: numbers and arrays of strings lie there; one string is the bytes themselves. */
-static ls__datum row_of(const ls_tensor *t, bool whole, int64_t row)
+/* Numbers and arrays of strings lie there; one string is the bytes themselves. */
+static void put_row(const slices_options *o, int64_t row, ls__datum *data)
 {
-    ls__datum d = { .spec = t->spec, .owner = t->storage, .hold = LS__LASTING };
-    if (!whole) {
-        d.spec.rank--;
-        for (int i = 0; i < d.spec.rank; i++)
-            d.spec.dims[i] = t->spec.dims[i + 1];
+    for (int k = 0; k < o->leaves; k++) {
+        data[k] = o->first[k];
+        data[k].data = (const char *)data[k].data + (size_t)row * data[k].bytes;
+        if (data[k].spec.dtype == LS_BYTES && data[k].spec.rank == 0) {
+            const ls__string *string = data[k].data;
+            data[k].data = string->data;
+            data[k].bytes = string->length;
+        }
     }
-    size_t bytes = ls__spec_bytes(&d.spec);
-    d.data = (const char *)ls__data(t) + (size_t)row * bytes;
-    d.bytes = bytes;
-    if (d.spec.dtype == LS_BYTES && d.spec.rank == 0) {
-        const ls__string *string = d.data;
-        d.data = string->data;
-        d.bytes = string->length;
-    }
-    return d;
 }
 
 static ls_status pull(ls__it *it, int most, ls__chunk *out)
@@ -53,17 +47,22 @@ static ls_status pull(ls__it *it, int most, ls__chunk *out)
         return st;
     out->structure = ls__type_structure(it->dataset->type);
     for (out->n = 0; out->n < n; out->n++) {
-        for (int k = 0; k < o->leaves; k++)
-            *ls__chunk_datum(out, out->n, k) = row_of(o->tensors[k], o->whole, s->at);
+        put_row(o, s->at, ls__chunk_datum(out, out->n, 0));
         *ls__chunk_after(out, out->n) = ++s->at;
     }
     return LS_OK;
+}
+
+static void again(ls__it *it, const int64_t *words, ls__datum *data)
+{
+    put_row(it->dataset->options, words[0], data);
 }
 
 static const ls__stage slices_stage = { .name = "slices",
                                         .state_bytes = sizeof(ls__indexed),
                                         .close = close,
                                         .pull = pull,
+                                        .again = again,
                                         LS__HAS_INDEX };
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -72,7 +71,53 @@ static void release(void *options)
 {
     slices_options *o = options;
     ls_value_drop(o->value);
-    free(o->tensors);
+    free(o->first);
+}
+
+static ls__datum first_row(const ls_tensor *t, bool whole)
+{
+    ls__datum d = { .spec = t->spec, .owner = t->storage, .hold = LS__LASTING };
+    if (!whole) {
+        d.spec.rank--;
+        for (int i = 0; i < d.spec.rank; i++)
+            d.spec.dims[i] = t->spec.dims[i + 1];
+    }
+    d.data = ls__data(t);
+    d.bytes = ls__spec_bytes(&d.spec);
+    return d;
+}
+
+static ls_status check_leaf(const char *who, const slices_options *o, int k, const ls_tensor *t)
+{
+    if (t->sparse_rows)
+        return ls__hint(ls__fail(LS_SHAPE, "%s: leaf %d is sparse", who, k),
+                        "ls_densify makes it dense");
+    if (t->spec.rank == 0 && !o->whole)
+        return ls__hint(ls__fail(LS_SHAPE, "%s: leaf %d is %s, which has no rows", who, k,
+                                 ls__spec_text(&t->spec)),
+                        "ls_once makes one element of a value");
+    if (k > 0 && !o->whole && t->spec.dims[0] != o->rows)
+        return ls__fail(LS_SHAPE, "%s: leaf %d has %lld rows, leaf 0 has %lld", who, k,
+                        (long long)t->spec.dims[0], (long long)o->rows);
+    /* What a variable was goes elsewhere when that is written: a copy stays. */
+    return t->storage->view && !ls_data(t) ? ls_error_pending() : LS_OK;
+}
+
+static ls_status take_leaves(const char *who, slices_options *o)
+{
+    ls_tensor **tensors = calloc((size_t)o->leaves + 1, sizeof *tensors);
+    o->first = calloc((size_t)o->leaves + 1, sizeof *o->first);
+    ls_status st = tensors && o->first ? ls_flatten(o->value, tensors)
+                                       : ls__fail_memory(who, sizeof *o->first);
+    for (int k = 0; k < o->leaves && !st; k++) {
+        st = check_leaf(who, o, k, tensors[k]);
+        if (st)
+            break;
+        o->first[k] = first_row(tensors[k], o->whole);
+        o->rows = o->whole ? 1 : tensors[k]->spec.dims[0];
+    }
+    free(tensors);
+    return st;
 }
 
 static ls_status take_value(const char *who, slices_options *o, ls_value *value)
@@ -80,39 +125,13 @@ static ls_status take_value(const char *who, slices_options *o, ls_value *value)
     if (ls_spread_of(value) != LS_SPREAD_PLAIN)
         return ls__hint(ls__fail(LS_INVALID, "%s: the value is spread over replicas", who),
                         "ls_select gives one replica's");
-    o->leaves = ls_leaf_count(value);
-    o->value = ls_value_keep(value);
-    o->tensors = calloc((size_t)o->leaves + 1, sizeof *o->tensors);
-    if (!o->value)
-        return ls_error_pending();
-    if (!o->tensors)
-        return ls__fail_memory(who, sizeof *o->tensors);
-    ls_status st = ls_flatten(o->value, o->tensors);
-    for (int k = 0; k < o->leaves && !st; k++)
-        if (o->tensors[k]->sparse_rows)
-            st = ls__hint(ls__fail(LS_SHAPE, "%s: leaf %d is sparse", who, k),
-                          "ls_densify makes it dense");
-    return st;
-}
-
-static ls_status count_rows(const char *who, slices_options *o)
-{
     o->rows = 1;
+    o->leaves = ls_leaf_count(value);
     if (o->leaves == 0 && !o->whole)
         return ls__hint(ls__fail(LS_INVALID, "%s: the value has no leaves, and so no rows", who),
                         "ls_once makes one element of a value");
-    for (int k = 0; k < o->leaves && !o->whole; k++) {
-        const ls__spec *spec = &o->tensors[k]->spec;
-        if (spec->rank == 0)
-            return ls__hint(ls__fail(LS_SHAPE, "%s: leaf %d is %s, which has no rows", who, k,
-                                     ls__spec_text(spec)),
-                            "ls_once makes one element of a value");
-        if (k > 0 && spec->dims[0] != o->rows)
-            return ls__fail(LS_SHAPE, "%s: leaf %d has %lld rows, leaf 0 has %lld", who, k,
-                            (long long)spec->dims[0], (long long)o->rows);
-        o->rows = spec->dims[0];
-    }
-    return LS_OK;
+    o->value = ls_value_keep(value);
+    return o->value ? take_leaves(who, o) : ls_error_pending();
 }
 
 static ls_dataset *make(const char *who, ls_value *value, bool whole)
@@ -125,7 +144,7 @@ static ls_dataset *make(const char *who, ls_value *value, bool whole)
         return NULL;
     o->whole = whole;
     ls__type *all = NULL;
-    if (!take_value(who, o, value) && !count_rows(who, o))
+    if (!take_value(who, o, value))
         all = ls__type_of_value(value);
     if (all && !whole && ls__type_row(who, all, &draft.type))
         draft.type = NULL;

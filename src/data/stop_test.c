@@ -274,8 +274,8 @@ static void goes_on_behind_a_stop(void **state)
                 int n = 0;
                 stop.asked = false;
                 pulls_left = -1;
-                assert_int_equal(ls__it_open(chain(which), &(ls__opening){ &going, 0, &stop }, &it),
-                                 LS_OK);
+                const ls__opening how = { .going = &going, .stop = &stop };
+                assert_int_equal(ls__it_open(chain(which), &how, &it), LS_OK);
                 assert_true(it->light && it->words <= MOST_WORDS);
                 ls__it_words(it, words[0]);
                 for (; n < 63 && !st; n++)

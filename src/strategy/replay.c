@@ -90,11 +90,24 @@ static void take_error(const char *step, ls__error_record *out)
     ls__error_take(out);
 }
 
+/* What its arguments' elements are copied from may be all over the memory: that is done here, on its device. */
+static void look_at_inputs(const ls__replay *p, int r)
+{
+    const part *mine = &p->parts[r];
+    for (int i = 0; i < p->step->programs[r].n_arguments; i++)
+        if (ls__storage_waits(mine->inputs[i]->storage)) {
+            ls__phases_enter(p->s->phases, r, r + 1, LS_PHASE_INPUT);
+            ls__storage_fill(mine->inputs[i]->storage);
+        }
+}
+
 static bool run_part(ls__replay *p, int r, int device)
 {
     ls__piece *program = &p->step->programs[r];
     part *mine = &p->parts[r];
     ls__fold_stack *stack = folds_of(p, device);
+    if (p->piece == 0)
+        look_at_inputs(p, r);
     if (stack)
         ls__instance_lend(program->instance, p->piece, ls__fold_buffer(stack));
     int stop = p->to_tail ? program->plan->tail : program->plan->n_instructions;
@@ -291,12 +304,12 @@ static ls_status take_inputs(ls__replay *p, int r, int n, const ls_value *const 
     return LS_OK;
 }
 
-/* Addresses are taken after snapshots were copied out: an argument may be one. */
+/* Addresses are taken after snapshots were copied out: an argument may be one. What is there is made later. */
 static void begin(ls__replay *p, int r, const ls__draw_state *draws)
 {
     ls__piece *program = &p->step->programs[r];
     for (int i = 0; i < program->n_arguments; i++)
-        program->inputs[i] = ls__data(p->parts[r].inputs[i]);
+        program->inputs[i] = p->parts[r].inputs[i]->storage->data;
     for (int i = 0; i < program->gained.count; i++) {
         ls__source from = program->gained.at[i];
         program->inputs[program->n_arguments + i] =

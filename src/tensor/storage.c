@@ -13,6 +13,7 @@
 
 #include "base/sanitized.h"
 #include "base/status.h"
+#include "os/event.h"
 #include "os/pages.h"
 #include "os/thread.h"
 
@@ -208,6 +209,41 @@ ls__storage *ls__storage_wrap(const char *who, void *data, void (*release)(void 
         s->user = user;
     }
     return s;
+}
+
+/* ---- later ------------------------------------------------------------------------------- */
+
+enum { FILLED = 0, UNFILLED = 1, FILLING = 2 };
+
+ls__storage *ls__storage_later(const char *who, void *data, size_t bytes, size_t extra,
+                               void (*release)(void *, void *))
+{
+    const size_t own = data ? 0 : (bytes + 63) & ~(size_t)63;
+    if (own < bytes && !data) { /* wrapped around */
+        ls__fail_memory(who, bytes);
+        return NULL;
+    }
+    ls__storage *s = block(who, own > SIZE_MAX - extra ? SIZE_MAX : own + extra);
+    if (s) {
+        s->data = data ? data : (char *)s + HEADER;
+        s->user = (char *)s + HEADER + own;
+        s->release = release;
+        atomic_init(&s->later, UNFILLED);
+    }
+    return s;
+}
+
+void ls__storage_fill(ls__storage *s)
+{
+    unsigned char state = UNFILLED;
+    if (atomic_compare_exchange_strong_explicit(&s->later, &state, FILLING, memory_order_acquire,
+                                                memory_order_acquire)) {
+        const ls__later *later = s->user;
+        later->fill(later, s->data);
+        atomic_store_explicit(&s->later, FILLED, memory_order_release);
+    }
+    for (int turn = 0; ls__storage_waits(s); turn++) /* somebody else fills it */
+        ls__back_off(turn);
 }
 
 void ls__storage_unref(ls__storage *s)

@@ -17,6 +17,7 @@ typedef struct ls__storage {
     void *data;                      /* 64-byte aligned when it is ours */
     uint16_t size_class;             /* of the block behind this header */
     bool view;                       /* of a cell: `data` changes place when the cell is written */
+    _Atomic unsigned char later;     /* not 0: nobody has filled it yet (ls__storage_later) */
     struct ls__storage *backing;     /* where a view's contents were copied out to */
     void (*release)(void *, void *); /* wrapped memory */
     void *user;
@@ -31,6 +32,31 @@ ls__storage *ls__storage_new(const char *who, size_t bytes);
 /* A header onto memory of somebody else's: a user's, or a cell's. */
 ls__storage *ls__storage_wrap(const char *who, void *data, void (*release)(void *, void *),
                               void *user);
+
+/* What a storage that is filled later has as `user`, with more behind it. */
+typedef struct ls__later {
+    void (*fill)(const struct ls__later *later, void *data);
+} ls__later;
+
+/* Memory that is filled by who first looks at it, on its thread: what is made for one of several cores is made on
+ * that one. `data` NULL: `bytes` of its own. `user` has room for `extra` bytes, which the caller sets, an ls__later in
+ * front; release(data, user), which may be NULL, is called in the end, filled or not. */
+ls__storage *ls__storage_later(const char *who, void *data, size_t bytes, size_t extra,
+                               void (*release)(void *, void *));
+void ls__storage_fill(ls__storage *s);
+
+static inline bool ls__storage_waits(const ls__storage *s)
+{
+    return atomic_load_explicit(&s->later, memory_order_acquire) != 0;
+}
+
+/* Its contents. (Who wants the address only reads `data`.) */
+static inline void *ls__storage_look(ls__storage *s)
+{
+    if (ls__storage_waits(s))
+        ls__storage_fill(s);
+    return s->data;
+}
 
 static inline ls__storage *ls__storage_ref(ls__storage *s)
 {

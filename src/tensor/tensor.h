@@ -49,11 +49,11 @@ typedef struct ls__string {
     size_t length;
 } ls__string;
 
-/* The elements. A view of a cell may have been copied out by a write to the
- * cell, so the address is read from the storage every time. */
+/* The elements, which are made here if nobody has looked at them yet. A view of a cell may have been copied
+ * out by a write to the cell, so the address is read from the storage every time. */
 static inline void *ls__data(const ls_tensor *t)
 {
-    return t->storage->data;
+    return ls__storage_look(t->storage);
 }
 
 /* Numbers that are there, one for each element. */

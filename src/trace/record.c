@@ -77,6 +77,7 @@ static ls_tensor *symbol(ls__recorder *r, int wire, uint64_t id, ls__device *dev
 /* What was read from a variable before the step would change with it: a copy. */
 static int capture(ls__recorder *r, const ls_tensor *t)
 {
+    ls__data(t); /* constants are looked at as they are */
     if (!t->storage->view)
         return ls__graph_constant(r->graph, &t->spec, t->storage);
     size_t bytes = ls__spec_bytes(&t->spec);
