@@ -1,6 +1,8 @@
 /* See gemm.h: which products, and with which kernel. */
 #include "kernels/gemm.h"
 
+#include "kernels/gemm_skip.h"
+
 /*
  * GF/s within steps of `mlp`, 64 rows, both cores at work (bench train mlp --explain, several runs on a
  * machine that others use; oneDNN 2.6.3 by the routes of matmul.c, then these kernels):
@@ -37,7 +39,7 @@ bool ls__gemm_adam_pays(void)
 #endif
 }
 
-size_t ls__gemm_scratch(const ls__matmul_shape *s)
+static size_t dense_scratch(const ls__matmul_shape *s)
 {
     if (s->ta)
         return (size_t)(s->k * 16 + ls__gemm_panel_floats(s->k, s->n));
@@ -45,9 +47,29 @@ size_t ls__gemm_scratch(const ls__matmul_shape *s)
     return (size_t)(LS__GEMM_ROWS * (deep + (s->n > s->m ? s->n : s->m)));
 }
 
+size_t ls__gemm_scratch(const ls__matmul_shape *s)
+{
+    const size_t dense = dense_scratch(s), skipping = ls__skip_fits(s) ? ls__skip_scratch(s) : 0;
+    return dense > skipping ? dense : skipping;
+}
+
+/* Without the zeros of A, if it has many; false: all is to be multiplied. */
+static bool run_skipping(const ls__matmul_shape *s, const float *a, const float *b, float *c,
+                         float *scratch)
+{
+    const ls__skip_kernels *kernels = LS__PICK(ls__skip_table);
+    return ls__skip_fits(s) && ls__skip_pays(s, a) &&
+           (s->ta   ? kernels->a_turned
+            : s->tb ? kernels->b_turned
+                    : kernels->plain)(s, a, b, c, scratch);
+}
+
 void ls__gemm_run(const ls__matmul_shape *s, const float *a, const float *b, float *c,
                   float *scratch)
 {
     const ls__gemm_kernels *kernels = LS__PICK(ls__gemm_table);
-    (s->ta ? kernels->a_turned : s->tb ? kernels->b_turned : kernels->plain)(s, a, b, c, scratch);
+    if (!run_skipping(s, a, b, c, scratch))
+        (s->ta   ? kernels->a_turned
+         : s->tb ? kernels->b_turned
+                 : kernels->plain)(s, a, b, c, scratch);
 }

@@ -3,8 +3,9 @@
  * training. The weights are read once, straight from where they are, and what is needed next is
  * fetched while the present part is multiplied, so that memory and arithmetic go on side by side.
  *
- * Every element of C is one chain of fma over k, in order, from +0: the same bits whatever the blocks,
- * the rows before it, or the row distances. f32, one thread.
+ * Every element of C is one chain of fma over k, in order, from +0 (and a zero in the end is +0): the same bits whatever
+ * the blocks, the rows before it, or the row distances. Where A has many zeros they are left out, which changes no
+ * bit (gemm_skip.h). f32, one thread.
  */
 #ifndef LS__KERNELS_GEMM_H
 #define LS__KERNELS_GEMM_H

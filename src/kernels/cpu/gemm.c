@@ -69,13 +69,13 @@ INLINE void run_tile(const tile *t, int tall, bool beside)
         if (beside && k % ROUNDS == 0 && t->adam->rows > 0)
             adam_vector(t->adam);
     }
-    for (int i = 0; i < tall && t->add; i++)
-        for (int v = 0; v < 2; v++)
-            sum[i][v] = _mm512_add_ps(
-                _mm512_maskz_loadu_ps(t->columns[v], t->c + i * t->ldc + v * LANES), sum[i][v]);
     for (int i = 0; i < tall; i++)
-        for (int v = 0; v < 2; v++)
-            _mm512_mask_storeu_ps(t->c + i * t->ldc + v * LANES, t->columns[v], sum[i][v]);
+        for (int v = 0; v < 2; v++) {
+            float *c = t->c + i * t->ldc + v * LANES;
+            const __m512 before =
+                t->add ? _mm512_maskz_loadu_ps(t->columns[v], c) : _mm512_setzero_ps();
+            _mm512_mask_storeu_ps(c, t->columns[v], _mm512_add_ps(before, sum[i][v]));
+        }
 }
 
 static void run_tall(const tile *t, int64_t tall)
