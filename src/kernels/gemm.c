@@ -23,7 +23,7 @@ bool ls__gemm_pays(const ls__matmul_shape *s)
     if (!kernels->plain || s->batch != 1 || (s->ta && s->tb))
         return false;
     if (s->ta) /* k is what the others have as rows */
-        return s->k >= LEAST && s->k <= MOST && s->m >= LARGE && s->n >= LARGE;
+        return s->k >= LEAST && s->k <= MOST && s->m >= LARGE && s->n >= NARROW;
     if (s->tb)
         return s->m >= LEAST && s->m <= MOST && s->n >= LARGE && s->k >= NARROW;
     return s->m >= LEAST && s->m <= MOST && s->n >= NARROW && s->k >= LARGE;
@@ -42,7 +42,7 @@ bool ls__gemm_adam_pays(void)
 static size_t dense_scratch(const ls__matmul_shape *s)
 {
     if (s->ta)
-        return (size_t)(s->k * 16 + ls__gemm_panel_floats(s->k, s->n));
+        return (size_t)(s->k * 16 * LS__GEMM_TILES + ls__gemm_panel_floats(s->k, s->n));
     const int64_t deep = s->tb || s->n <= LS__GEMM_NARROW ? LS__GEMM_DEEP_ALONG : LS__GEMM_DEEP;
     return (size_t)(LS__GEMM_ROWS * (deep + (s->n > s->m ? s->n : s->m)));
 }

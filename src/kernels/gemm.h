@@ -44,6 +44,19 @@ static inline ls__gemm_fetch ls__gemm_fetch_part(const ls__gemm_fetch *all, int6
     return (ls__gemm_fetch){ all->lines + first, past - first, all->shift };
 }
 
+/* More of them, to be read: eight of each row of a matrix, of which `count` from the `first` on. */
+typedef struct ls__gemm_ahead {
+    const float *from;
+    int64_t ld, first, count;
+} ls__gemm_ahead;
+
+static inline ls__gemm_ahead ls__gemm_ahead_part(const ls__gemm_ahead *all, int64_t i,
+                                                 int64_t parts)
+{
+    const int64_t first = all->count * i / parts, past = all->count * (i + 1) / parts;
+    return (ls__gemm_ahead){ all->from, all->ld, all->first + first, past - first };
+}
+
 /* Adam's update (update.h) of some rows of weights, sixteen numbers at a time between the products: where what
  * divides is not what multiplies, it costs next to nothing there. The bits are those of the update by itself. */
 typedef struct ls__gemm_adam {
@@ -59,7 +72,8 @@ typedef struct ls__gemm_adam {
 
 /* What is done while something is multiplied. */
 typedef struct ls__gemm_meanwhile {
-    ls__gemm_fetch fetch;
+    ls__gemm_fetch fetch; /* to be written; two in a round where there are many */
+    ls__gemm_ahead ahead;
     ls__gemm_adam *adam; /* NULL: none. As much of it as there are rounds for */
 } ls__gemm_meanwhile;
 
@@ -69,8 +83,8 @@ bool ls__gemm_adam_pays(void);
 
 /* For who takes C a few rows and columns at a time and never has all of it: the same bits. `k` rows of
  * B become panels once; for up to LS__GEMM_TALL columns of A, which are rows of C, these are packed;
- * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. Lines that are fetched
- * meanwhile are brought here to be written. With `add` they are added to what is in c: c + product. */
+ * and then any columns of these rows are made, from a multiple of LS__GEMM_WIDE on. With `add` they are
+ * added to what is in c: c + product. */
 typedef struct ls__gemm_pieces {
     void (*panels)(const float *b, int64_t ldb, int64_t k, int64_t n, float *to);
     void (*rows)(const float *a, int64_t lda, int64_t k, int64_t tall, float *to); /* k x 16 */
@@ -95,9 +109,12 @@ enum {
     LS__GEMM_DEEP = 64,        /* of k that are multiplied at once, down the columns of B... */
     LS__GEMM_DEEP_ALONG = 128, /* ...and along its rows: what is turned of A stays in a cache */
     LS__GEMM_WIDE = 32,        /* columns of a panel of B */
-    LS__GEMM_TALL = 14,        /* most rows of a tile */
-    LS__GEMM_ROWS = 64,        /* rows of A that B meets at once */
-    LS__GEMM_NARROW = 128      /* columns of B up to which A B is made the other way round */
+    LS__GEMM_TALL = 14,        /* most rows of a tile... */
+    LS__GEMM_TILES =
+        8, /* ...and tiles for which columns of A are packed at once: less than eight lines */
+    LS__GEMM_CHUNK = LS__GEMM_TILES * LS__GEMM_TALL,
+    LS__GEMM_ROWS = 64,   /* rows of A that B meets at once */
+    LS__GEMM_NARROW = 128 /* columns of B up to which A B is made the other way round */
 };
 
 /* Floats of B's panels. */

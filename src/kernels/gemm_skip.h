@@ -22,7 +22,7 @@ enum {
 /* Whether there are kernels for such a shape, which gemm.h takes... */
 bool ls__skip_fits(const ls__matmul_shape *shape);
 
-/* ...and whether they pay: A has few enough numbers that are not 0. Looks at all of them. */
+/* ...and whether they pay: A has few enough numbers that are not 0. Looks at up to eight of its rows. */
 bool ls__skip_pays(const ls__matmul_shape *shape, const float *a);
 
 /* The numbers of some rows that are not 0, row after row. */

@@ -11,10 +11,16 @@ enum {
     LINES = (1 + LS__MOST_SLOTS) * LS__GEMM_TALL * (COLUMNS / LINE), /* of all that changes */
 };
 
-/* Packed rows of each replica, tiles (and those before them, which are applied beside), and a row of their sum. */
+/* Packed columns of x of a replica. */
+static int64_t rows_floats(const ls__products_job *j)
+{
+    return LS__GEMM_TILES * j->deepest * LINE;
+}
+
+/* Those of each replica, tiles (and those before them, which are applied beside), and a row of their sum. */
 static int64_t own_floats(const ls__products_job *j)
 {
-    return j->replicas * j->deepest * LINE + (ls__products_tiles(j) + 1) * TILE + COLUMNS;
+    return j->replicas * rows_floats(j) + (ls__products_tiles(j) + 1) * TILE + COLUMNS;
 }
 
 static const ls__gemm_pieces *pieces(void)
@@ -27,18 +33,36 @@ static void pack(const ls__products_operand *of, int64_t n)
     pieces()->panels(of->dy, n, of->k, n, of->panels);
 }
 
-/* Of all replicas. Meanwhile what changes after them is fetched. */
-static void make(const ls__products_job *j, const ls__products_part *p, const float *rows,
-                 float *tiles, const ls__gemm_meanwhile *meanwhile)
+/* What is done while tile after tile of a rank is made. */
+typedef struct work {
+    const ls__products_job *j;
+    float *rows, *tiles, *sum;
+    ls__gemm_fetch lines; /* of the first tile */
+    bool beside;          /* a tile is applied while the next is made: */
+    ls__gemm_adam before;
+    int turn; /* which of two tiles is made */
+} work;
+
+/* A tile of all replicas, number `t` of a chunk of rows that ends with row `end`. Meanwhile what changes after it is fetched, and of
+ * the next chunk a share of x. */
+static void make(work *w, const ls__products_part *p, int64_t t, int64_t end, float *tile)
 {
+    const ls__products_job *j = w->j;
     const bool below = p->column + COLUMNS >= j->n;
-    ls__gemm_fetch next = meanwhile->fetch;
+    const int64_t blocks = (j->n + COLUMNS - 1) / COLUMNS;
+    ls__gemm_fetch next = w->lines;
     next.shift = below ? (p->row + p->tall) * j->n : p->row * j->n + p->column + COLUMNS;
     for (int r = 0; r < j->replicas; r++) {
-        const ls__gemm_meanwhile share = { ls__gemm_fetch_part(&next, r, j->replicas),
-                                           meanwhile->adam };
-        pieces()->make(rows + r * j->deepest * LINE, j->of[r].panels, j->of[r].k, j->n, p->tall,
-                       p->column, COLUMNS, r % 2, tiles + r / 2 * TILE, COLUMNS, &share);
+        const ls__products_operand *of = &j->of[r];
+        const ls__gemm_ahead x = { of->x + end, j->m, 0, end < j->m ? 8 * of->k : 0 };
+        const ls__gemm_meanwhile meanwhile = {
+            ls__gemm_fetch_part(&next, r, j->replicas),
+            ls__gemm_ahead_part(&x, t * blocks + p->column / COLUMNS, LS__GEMM_TILES * blocks),
+            w->beside ? &w->before : NULL
+        };
+        pieces()->make(w->rows + r * rows_floats(j) + t * of->k * LINE, of->panels, of->k, j->n,
+                       p->tall, p->column, COLUMNS, r % 2, tile + r / 2 * TILE, COLUMNS,
+                       &meanwhile);
     }
 }
 
@@ -68,42 +92,55 @@ static bool is_beside(const ls__products_job *j)
            ls__products_tiles(j) == 1 && j->n % LINE == 0 && ls__gemm_adam_pays();
 }
 
-static void apply(const ls__products_job *j, int rank)
+/* Columns [first, end) of x of all replicas. */
+static void pack_rows(const work *w, int64_t first, int64_t end)
 {
-    int64_t end;
-    ls__products_part p = { 0 };
-    ls__products_share(j, rank, LS__GEMM_TALL, &p.row, &end);
-    float *rows = j->own + rank * own_floats(j);
-    float *tiles = rows + j->replicas * j->deepest * LINE,
-          *sum = tiles + (ls__products_tiles(j) + 1) * TILE;
-    const float *lines[LINES];
-    const bool beside = is_beside(j);
-    ls__gemm_adam before = { .rows = 0 };
-    const ls__gemm_meanwhile meanwhile = {
-        { .lines = lines, .count = ls__products_lines(j, LS__GEMM_TALL, COLUMNS, lines) },
-        beside ? &before : NULL
-    };
-    int turn = 0;
-    for (; p.row < end; p.row += LS__GEMM_TALL) {
+    const ls__products_job *j = w->j;
+    for (int r = 0; r < j->replicas; r++)
+        for (int64_t i = first; i < end; i += LS__GEMM_TALL)
+            pieces()->rows(
+                j->of[r].x + i, j->m, j->of[r].k, end - i < LS__GEMM_TALL ? end - i : LS__GEMM_TALL,
+                w->rows + r * rows_floats(j) + (i - first) / LS__GEMM_TALL * j->of[r].k * LINE);
+}
+
+static void run_chunk(work *w, int64_t first, int64_t end)
+{
+    const ls__products_job *j = w->j;
+    pack_rows(w, first, end);
+    for (ls__products_part p = { .row = first }; p.row < end; p.row += LS__GEMM_TALL) {
         p.tall = end - p.row < LS__GEMM_TALL ? end - p.row : LS__GEMM_TALL;
-        for (int r = 0; r < j->replicas; r++)
-            pieces()->rows(j->of[r].x + p.row, j->m, j->of[r].k, p.tall,
-                           rows + r * j->deepest * LINE);
         for (p.column = 0; p.column < j->n; p.column += COLUMNS) {
-            float *now = tiles + turn * TILE;
+            float *tile = w->tiles + w->turn * TILE;
             p.wide = j->n - p.column < COLUMNS ? j->n - p.column : COLUMNS;
-            make(j, &p, rows, now, &meanwhile);
-            if (beside) {
-                pieces()->finish_adam(&before);
-                before = to_apply(j, &p, now);
-                turn = 1 - turn;
+            make(w, &p, (p.row - first) / LS__GEMM_TALL, end, tile);
+            if (w->beside) {
+                pieces()->finish_adam(&w->before);
+                w->before = to_apply(j, &p, tile);
+                w->turn = 1 - w->turn;
             } else {
-                ls__products_apply(j, &p, now, TILE, COLUMNS, sum);
+                ls__products_apply(j, &p, tile, TILE, COLUMNS, w->sum);
             }
         }
     }
-    if (beside)
-        pieces()->finish_adam(&before);
+}
+
+static void apply(const ls__products_job *j, int rank)
+{
+    const float *lines[LINES];
+    const int64_t wide = j->n < COLUMNS ? j->n : COLUMNS;
+    float *own = j->own + rank * own_floats(j), *tiles = own + j->replicas * rows_floats(j);
+    work w = { .j = j,
+               .rows = own,
+               .tiles = tiles,
+               .sum = tiles + (ls__products_tiles(j) + 1) * TILE,
+               .lines = { lines, ls__products_lines(j, LS__GEMM_TALL, wide, lines), 0 },
+               .beside = is_beside(j) };
+    int64_t row, end;
+    ls__products_share(j, rank, LS__GEMM_TALL, &row, &end);
+    for (; row < end; row += LS__GEMM_CHUNK)
+        run_chunk(&w, row, end - row < LS__GEMM_CHUNK ? end : row + LS__GEMM_CHUNK);
+    if (w.beside)
+        pieces()->finish_adam(&w.before);
 }
 
 const ls__products_way ls__products_all = { ls__gemm_panel_floats, own_floats, pack, apply };

@@ -45,32 +45,46 @@ typedef struct tile {
     __mmask16 columns[2];
     bool add;
     ls__gemm_fetch fetch;
+    ls__gemm_ahead ahead;
     ls__gemm_adam *adam;
 } tile;
 
-/* `beside`: with Adam's update of some vectors between the products. */
-INLINE void run_tile(const tile *t, int tall, bool beside)
+/* Lines of round k. */
+INLINE void fetch(const tile *t, int64_t k)
+{
+    if (k < t->fetch.count)
+        __builtin_prefetch(t->fetch.lines[k] + t->fetch.shift, 1, 2);
+    if (k + t->deep < t->fetch.count)
+        __builtin_prefetch(t->fetch.lines[k + t->deep] + t->fetch.shift, 1, 2);
+    if (k < t->ahead.count) {
+        const int64_t line = t->ahead.first + k;
+        _mm_prefetch((const char *)(t->ahead.from + line / 8 * t->ahead.ld + line % 8 * LANES),
+                     _MM_HINT_T1);
+    }
+}
+
+/* Of `vectors` columns, 1 or 2. `beside`: with Adam's update of some vectors between the products. */
+INLINE void run_tile(const tile *t, int tall, int vectors, bool beside)
 {
     enum { ROUNDS = 4 }; /* from one vector to the next */
     __m512 sum[TALL][2];
     for (int i = 0; i < tall; i++)
-        for (int v = 0; v < 2; v++)
+        for (int v = 0; v < vectors; v++)
             sum[i][v] = _mm512_setzero_ps();
     const float *a = t->a, *b = t->b;
     for (int64_t k = 0; k < t->deep; k++, a += tall, b += WIDE) {
-        const __m512 b0 = _mm512_load_ps(b), b1 = _mm512_load_ps(b + LANES);
-        if (k < t->fetch.count)
-            __builtin_prefetch(t->fetch.lines[k] + t->fetch.shift, 1, 2); /* to be written */
+        const __m512 y[2] = { _mm512_load_ps(b), _mm512_load_ps(b + LANES) };
+        fetch(t, k);
         for (int i = 0; i < tall; i++) {
             const __m512 x = _mm512_set1_ps(a[i]);
-            sum[i][0] = _mm512_fmadd_ps(x, b0, sum[i][0]);
-            sum[i][1] = _mm512_fmadd_ps(x, b1, sum[i][1]);
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = _mm512_fmadd_ps(x, y[v], sum[i][v]);
         }
         if (beside && k % ROUNDS == 0 && t->adam->rows > 0)
             adam_vector(t->adam);
     }
     for (int i = 0; i < tall; i++)
-        for (int v = 0; v < 2; v++) {
+        for (int v = 0; v < vectors; v++) {
             float *c = t->c + i * t->ldc + v * LANES;
             const __m512 before =
                 t->add ? _mm512_maskz_loadu_ps(t->columns[v], c) : _mm512_setzero_ps();
@@ -80,14 +94,18 @@ INLINE void run_tile(const tile *t, int tall, bool beside)
 
 static void run_tall(const tile *t, int64_t tall)
 {
-    if (t->adam && tall == TALL) {
-        run_tile(t, TALL, true);
+    const bool one = !t->columns[1];
+    if (t->adam && tall == TALL && !one) {
+        run_tile(t, TALL, 2, true);
         return;
     }
     switch (tall) {
 #define CASE(n)                                                                                    \
     case n:                                                                                        \
-        run_tile(t, n, false);                                                                     \
+        if (one)                                                                                   \
+            run_tile(t, n, 1, false);                                                              \
+        else                                                                                       \
+            run_tile(t, n, 2, false);                                                              \
         break;
         CASE(1)
         CASE(2)
@@ -129,6 +147,7 @@ static void make(const float *rows, const float *panels, int64_t k, int64_t n, i
                             .columns = { lanes(end - j), lanes(end - j - LANES) },
                             .add = add,
                             .fetch = ls__gemm_fetch_part(&meanwhile->fetch, t, tiles),
+                            .ahead = ls__gemm_ahead_part(&meanwhile->ahead, t, tiles),
                             .adam = meanwhile->adam };
         run_tall(&each, tall);
     }
@@ -137,13 +156,20 @@ static void make(const float *rows, const float *panels, int64_t k, int64_t n, i
 static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, float *c,
                      float *scratch)
 {
-    float *rows = scratch, *panels = scratch + s->k * LANES;
+    float *rows = scratch, *panels = scratch + s->k * LANES * LS__GEMM_TILES;
     pack_panels(b, s->ldb, s->k, s->n, panels);
-    for (int64_t i = 0; i < s->m; i += TALL) {
-        const int64_t tall = least(TALL, s->m - i);
-        pack_rows(a + i, s->lda, s->k, tall, rows);
-        make(rows, panels, s->k, s->n, tall, 0, s->n, false, c + i * s->ldc, s->ldc,
-             &(ls__gemm_meanwhile){ 0 });
+    for (int64_t first = 0; first < s->m; first += LS__GEMM_CHUNK) {
+        const int64_t end = least(first + LS__GEMM_CHUNK, s->m);
+        const ls__gemm_ahead next = { a + end, s->lda, 0, end < s->m ? 8 * s->k : 0 };
+        for (int64_t i = first; i < end; i += TALL)
+            pack_rows(a + i, s->lda, s->k, least(TALL, end - i),
+                      rows + (i - first) / TALL * s->k * LANES);
+        for (int64_t i = first; i < end; i += TALL) {
+            const int64_t t = (i - first) / TALL;
+            make(rows + t * s->k * LANES, panels, s->k, s->n, least(TALL, end - i), 0, s->n, false,
+                 c + i * s->ldc, s->ldc,
+                 &(ls__gemm_meanwhile){ .ahead = ls__gemm_ahead_part(&next, t, LS__GEMM_TILES) });
+        }
     }
 }
 
