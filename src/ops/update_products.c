@@ -7,7 +7,7 @@
  * There are two ways: with all of x, and without its zeros, where it has many.
  *
  * Invariants: the bits of the product, of sum_replicas and of X_update, one after the other (gemm.h: an
- * element is a chain of fma, wherever it is made); ranks have rows of their own.
+ * element is a chain of fma, wherever it is made); a row is updated by one rank, whichever claims it.
  */
 #include "ops/update_products.h"
 
@@ -64,12 +64,14 @@ static ls_status shape(ls_call *c)
 
 /* ---- for the ways ------------------------------------------------------------------------------- */
 
-void ls__products_share(const ls__products_job *j, int rank, int64_t tall, int64_t *row,
-                        int64_t *end)
+bool ls__products_rows(const ls__products_job *j, int rank, int64_t *row, int64_t *end)
 {
-    const int64_t tiles = (j->m + tall - 1) / tall, past = tiles * (rank + 1) / j->ranks * tall;
-    *row = tiles * rank / j->ranks * tall;
-    *end = past < j->m ? past : j->m;
+    int64_t part;
+    if (!ls__claims_next(j->claims, rank, &part))
+        return false;
+    *row = part * j->chunk;
+    *end = *row + j->chunk < j->m ? *row + j->chunk : j->m;
+    return true;
 }
 
 int64_t ls__products_lines(const ls__products_job *j, int64_t tall, int64_t wide,
@@ -217,6 +219,10 @@ static ls_status kernel(ls_call *c)
     j->ranks = !team ? 1 : team->ranks < j->replicas ? team->ranks : j->replicas;
     ls__team_share(team, j->ranks, look_share, &s);
     s.way = choose(j);
+    ls__claims claims;
+    j->claims = &claims;
+    j->chunk = s.way->chunk;
+    ls__claims_deal(&claims, j->ranks, (j->m + j->chunk - 1) / j->chunk);
     ls__team_share(team, j->ranks, pack_share, &s);
     ls__team_share(team, j->ranks, apply_share, &s);
     return LS_OK;

@@ -136,11 +136,11 @@ static void apply(const ls__products_job *j, int rank)
                .lines = { lines, ls__products_lines(j, LS__GEMM_TALL, wide, lines), 0 },
                .beside = is_beside(j) };
     int64_t row, end;
-    ls__products_share(j, rank, LS__GEMM_TALL, &row, &end);
-    for (; row < end; row += LS__GEMM_CHUNK)
-        run_chunk(&w, row, end - row < LS__GEMM_CHUNK ? end : row + LS__GEMM_CHUNK);
+    while (ls__products_rows(j, rank, &row, &end))
+        run_chunk(&w, row, end);
     if (w.beside)
         pieces()->finish_adam(&w.before);
 }
 
-const ls__products_way ls__products_all = { ls__gemm_panel_floats, own_floats, pack, apply };
+const ls__products_way ls__products_all = { LS__GEMM_CHUNK, ls__gemm_panel_floats, own_floats, pack,
+                                            apply };

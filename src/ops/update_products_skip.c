@@ -10,8 +10,8 @@
 enum {
     COLUMNS = LS__SKIP_COLUMNS,
     LINE = LS__PRODUCTS_LINE,
-    CHUNK = LS__SKIP_ROWS,
-    TALL = 32, /* rows of a tile */
+    CHUNK = 128, /* rows that are listed at once */
+    TALL = 32,   /* rows of a tile */
     TILE = TALL * COLUMNS,
     OF_ROW = (1 + LS__MOST_SLOTS) * (COLUMNS / LINE), /* lines of all that changes in a row */
 };
@@ -76,15 +76,14 @@ static void apply(const ls__products_job *j, int rank)
     const ls__gemm_fetch next = { .lines = lines,
                                   .count = ls__products_lines(j, TALL, COLUMNS, lines) };
     int64_t row, end;
-    ls__products_share(j, rank, TALL, &row, &end);
-    for (; row < end; row += CHUNK) {
-        const int64_t rows = end - row < CHUNK ? end - row : CHUNK;
+    while (ls__products_rows(j, rank, &row, &end)) {
         for (int r = 0; r < j->replicas; r++) {
             lists[r] = ls__skip_list_in(own + r * of_list, CHUNK, j->deepest);
-            kernels()->list(j->of[r].x + row, j->m, j->of[r].k, rows, &lists[r]);
+            kernels()->list(j->of[r].x + row, j->m, j->of[r].k, end - row, &lists[r]);
         }
-        run_chunk(j, row, row + rows, lists, own + j->replicas * of_list, next);
+        run_chunk(j, row, end, lists, own + j->replicas * of_list, next);
     }
 }
 
-const ls__products_way ls__products_skip = { ls__skip_panel_floats, own_floats, pack, apply };
+const ls__products_way ls__products_skip = { CHUNK, ls__skip_panel_floats, own_floats, pack,
+                                             apply };
