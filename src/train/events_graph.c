@@ -22,7 +22,8 @@ enum { GRAPH_VERSIONS = 4, VERSIONS_PRODUCER = 1 };
 /* A recorded program: replica 0's (or the only one there is), or a meeting's. */
 typedef struct part {
     const ls__graph *g;
-    const ls__sources *gained; /* where inputs from `arguments` on come from; may be NULL */
+    /* Where inputs from `arguments` on come from; may be NULL, or have more than were traced (products.c). */
+    const ls__sources *gained;
     int arguments;
     int meeting; /* its number; -1: it is none */
     const char *scope;
@@ -156,7 +157,7 @@ static ls_status name_inputs(picture *p, part *a)
         snprintf(name, sizeof name, "argument_%d", i);
         st = name_wire(p, a, a->g->inputs[i], a->scope, name);
     }
-    for (int i = 0; a->meeting >= 0 && i < a->gained->count && !st; i++) {
+    for (int i = 0; a->meeting >= 0 && i < a->g->n_inputs && !st; i++) {
         int r = a->gained->at[i].from;
         char name[32];
         snprintf(name, sizeof name, "replica_%d", r);
@@ -261,7 +262,7 @@ static ls_status put_replicas(picture *p, const part *a)
         return ls__fail_memory("a graph", sizeof *specs);
     for (int r = 1; r < p->n_replicas; r++) {
         int n = 0;
-        for (int i = 0; i < a->gained->count; i++)
+        for (int i = 0; i < a->g->n_inputs; i++)
             if (a->gained->at[i].from == r)
                 specs[n++] = &a->g->wires[a->g->inputs[i]].spec;
         if (!a->replicas[r])

@@ -13,6 +13,7 @@
 #include "kernels/gemm.h"
 #include "strategy/step.h"
 #include "tensor/test_support.h"
+#include "train/events.h"
 
 enum { IN = 530, MOST_OUT = 544, STEPS = 2, MOST = 5 };
 
@@ -97,6 +98,9 @@ static int run(int kind, int v, int devices, const int64_t *rows, const char *of
         for (int i = 0; i < plan->n_instructions; i++)
             found += strstr(plan->instructions[i].node->op->name, "_products") != NULL;
         assert_non_null(strstr(ls_function_dump(step, LS_DUMP_TEXT, false), "matmul"));
+        ls__buffer picture = { 0 }; /* of what was traced: without what has moved */
+        assert_int_equal(ls__graph_def("the test", step, &picture), LS_OK);
+        ls__buffer_free(&picture);
         ls_copy_out(ls_read(n.w), out, sizeof(float) * IN * (size_t)out_columns);
         ls_function_free(step);
     }
