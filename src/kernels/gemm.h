@@ -74,6 +74,7 @@ typedef struct ls__gemm_adam {
 typedef struct ls__gemm_meanwhile {
     ls__gemm_fetch fetch; /* to be written; two in a round where there are many */
     ls__gemm_ahead ahead;
+    float *after;        /* NULL, or where C goes on: what is made next is fetched, to be written */
     ls__gemm_adam *adam; /* NULL: none. As much of it as there are rounds for */
 } ls__gemm_meanwhile;
 

@@ -7,7 +7,7 @@
  * There are two ways: with all of x, and without its zeros, where it has many.
  *
  * Invariants: the bits of the product, of sum_replicas and of X_update, one after the other (gemm.h: an
- * element is a chain of fma, wherever it is made); a row is updated by one rank, whichever claims it.
+ * element is a chain of fma, wherever it is made); a number is updated by one rank, whichever claims its part.
  */
 #include "ops/update_products.h"
 
@@ -64,16 +64,6 @@ static ls_status shape(ls_call *c)
 
 /* ---- for the ways ------------------------------------------------------------------------------- */
 
-bool ls__products_rows(const ls__products_job *j, int rank, int64_t *row, int64_t *end)
-{
-    int64_t part;
-    if (!ls__claims_next(j->claims, rank, &part))
-        return false;
-    *row = part * j->chunk;
-    *end = *row + j->chunk < j->m ? *row + j->chunk : j->m;
-    return true;
-}
-
 int64_t ls__products_lines(const ls__products_job *j, int64_t tall, int64_t wide,
                            const float **lines)
 {
@@ -107,12 +97,12 @@ void ls__products_apply(const ls__products_job *j, const ls__products_part *p, c
 static const ls__products_way *const ways[] = { &ls__products_all, &ls__products_skip };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* The larger of what the ways need. */
-static int64_t panel_floats(int64_t k, int64_t n)
+/* The larger of what the ways need: of a replica, of a rank. */
+static int64_t packed_floats(const ls__products_job *j, int replica)
 {
     int64_t most = 0;
     for (int w = 0; w < WAYS; w++) {
-        const int64_t floats = ways[w]->panel_floats(k, n);
+        const int64_t floats = ways[w]->packed_floats(j, replica);
         most = floats > most ? floats : most;
     }
     return most;
@@ -122,39 +112,49 @@ static int64_t own_floats(const ls__products_job *j)
 {
     int64_t most = 0;
     for (int w = 0; w < WAYS; w++) {
-        const int64_t floats = (ways[w]->own_floats(j) + LINE - 1) / LINE * LINE;
+        const int64_t floats = ways[w]->own_floats(j);
         most = floats > most ? floats : most;
     }
     return most;
 }
 
-/* The operands, with their room in `scratch`; how many floats of it they take. */
-static int64_t take_operands(const ls_call *c, ls__products_job *j, float *scratch)
+/* Sizes, from the inputs. */
+static ls__products_job job_of(const ls_call *c)
 {
     const int first = ls__update_kind_of(c->op)->numbers;
-    int64_t floats = 0;
-    j->replicas = (int)((const ls__reduced_attrs *)c->attrs)->groups.replicas;
-    for (int r = 0; r < j->replicas; r++) {
-        const ls__spec *dy = c->in[first + j->replicas + r];
-        j->of[r].k = dy->dims[0];
-        j->n = dy->dims[1];
-        j->m = c->in[first + r]->dims[1];
-        j->deepest = j->of[r].k > j->deepest ? j->of[r].k : j->deepest;
-        if (scratch) {
-            j->of[r].x = c->in_data[first + r];
-            j->of[r].dy = c->in_data[first + j->replicas + r];
-            j->of[r].panels = scratch + floats;
-        }
-        floats += panel_floats(j->of[r].k, j->n);
+    ls__products_job j = { .replicas =
+                               (int)((const ls__reduced_attrs *)c->attrs)->groups.replicas };
+    for (int r = 0; r < j.replicas; r++) {
+        const ls__spec *x = c->in[first + r], *dy = c->in[first + j.replicas + r];
+        j.m = x->dims[1];
+        j.n = dy->dims[1];
+        j.of[r].k = dy->dims[0];
+        j.deepest = dy->dims[0] > j.deepest ? dy->dims[0] : j.deepest;
     }
-    return floats;
+    return j;
 }
 
 static size_t scratch(ls_call *c)
 {
-    ls__products_job j = { 0 };
-    const int64_t floats = take_operands(c, &j, NULL);
-    return (size_t)(floats + j.replicas * own_floats(&j)) * sizeof(float);
+    const ls__products_job j = job_of(c);
+    int64_t floats = j.replicas * own_floats(&j);
+    for (int r = 0; r < j.replicas; r++)
+        floats += packed_floats(&j, r);
+    return (size_t)floats * sizeof(float);
+}
+
+/* What the call brings, and where in its scratch memory things go. */
+static void take_operands(const ls_call *c, ls__products_job *j)
+{
+    const int first = ls__update_kind_of(c->op)->numbers;
+    float *room = c->scratch;
+    for (int r = 0; r < j->replicas; r++) {
+        j->of[r].x = c->in_data[first + r];
+        j->of[r].dy = c->in_data[first + j->replicas + r];
+        j->of[r].packed = room;
+        room += packed_floats(j, r);
+    }
+    j->own = room;
 }
 
 typedef struct shared {
@@ -179,7 +179,7 @@ static void pack_share(void *arg, int rank)
 {
     const shared *s = arg;
     for (int r = rank; r < s->j.replicas; r += s->j.ranks)
-        s->way->pack(&s->j.of[r], s->j.n);
+        s->way->pack(&s->j, r);
 }
 
 static void apply_share(void *arg, int rank)
@@ -201,12 +201,15 @@ static ls_status kernel(ls_call *c)
 {
     const ls__update_kind *kind = ls__update_kind_of(c->op);
     const ls__reduced_attrs *a = c->attrs;
-    shared s = { .j = { .update = LS__PICK(ls__update_table)->update[kind->id][0],
-                        .kind = kind->id,
-                        .step = ls__update_step(c, kind, &a->update, 0),
-                        .cells = kind->cells } };
+    ls__claims claims;
+    shared s = { .j = job_of(c) };
     ls__products_job *j = &s.j;
-    j->own = (float *)c->scratch + take_operands(c, j, c->scratch);
+    j->update = LS__PICK(ls__update_table)->update[kind->id][0];
+    j->kind = kind->id;
+    j->step = ls__update_step(c, kind, &a->update, 0);
+    j->cells = kind->cells;
+    j->claims = &claims;
+    take_operands(c, j);
     ls_status st = ls__update_unshare(c);
     if (st)
         return st;
@@ -219,10 +222,7 @@ static ls_status kernel(ls_call *c)
     j->ranks = !team ? 1 : team->ranks < j->replicas ? team->ranks : j->replicas;
     ls__team_share(team, j->ranks, look_share, &s);
     s.way = choose(j);
-    ls__claims claims;
-    j->claims = &claims;
-    j->chunk = s.way->chunk;
-    ls__claims_deal(&claims, j->ranks, (j->m + j->chunk - 1) / j->chunk);
+    ls__claims_deal(&claims, j->ranks, s.way->parts(j));
     ls__team_share(team, j->ranks, pack_share, &s);
     ls__team_share(team, j->ranks, apply_share, &s);
     return LS_OK;

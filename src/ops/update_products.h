@@ -10,7 +10,7 @@
 typedef struct ls__products_operand {
     const float *x, *dy;
     int64_t k;      /* rows of both */
-    float *panels;  /* dy, packed */
+    float *packed;  /* what `pack` of a way makes of it */
     bool has_zeros; /* x has so many that it pays to leave them out, and dy is finite */
 } ls__products_operand;
 
@@ -23,8 +23,7 @@ typedef struct ls__products_job {
     int64_t m, n, deepest; /* of the variable; the largest k */
     float *at[1 + LS__MOST_SLOTS];
     float *own;         /* of the ranks: rank after rank */
-    ls__claims *claims; /* to chunks of rows */
-    int64_t chunk;
+    ls__claims *claims; /* to parts of the variable */
 } ls__products_job;
 
 /* Some rows and columns of the variable. */
@@ -34,11 +33,11 @@ typedef struct ls__products_part {
 
 /* A way to do it: the same bits. */
 typedef struct ls__products_way {
-    int64_t chunk;                                           /* rows that a rank takes at once */
-    int64_t (*panel_floats)(int64_t k, int64_t n);           /* of a replica */
-    int64_t (*own_floats)(const ls__products_job *j);        /* of a rank */
-    void (*pack)(const ls__products_operand *of, int64_t n); /* dy becomes panels */
-    void (*apply)(const ls__products_job *j, int rank);      /* to rows that the rank claims */
+    int64_t (*packed_floats)(const ls__products_job *j, int replica);
+    void (*pack)(const ls__products_job *j, int replica);
+    int64_t (*own_floats)(const ls__products_job *j); /* of a rank */
+    int64_t (*parts)(const ls__products_job *j);      /* which ranks claim */
+    void (*apply)(const ls__products_job *j, int rank);
 } ls__products_way;
 
 extern const ls__products_way ls__products_all;  /* update_products_all.c: every number of x */
@@ -53,9 +52,6 @@ static inline int ls__products_tiles(const ls__products_job *j)
 {
     return (j->replicas + 1) / 2;
 }
-
-/* The rows [*row, *end) that the rank is to do next; false: there are none. */
-bool ls__products_rows(const ls__products_job *j, int rank, int64_t *row, int64_t *end);
 
 /* Lines of the weights and slots in the first `tall` rows and `wide` columns; how many. All others are some way on. */
 int64_t ls__products_lines(const ls__products_job *j, int64_t tall, int64_t wide,

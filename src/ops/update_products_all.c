@@ -28,9 +28,21 @@ static const ls__gemm_pieces *pieces(void)
     return &LS__PICK(ls__gemm_table)->pieces;
 }
 
-static void pack(const ls__products_operand *of, int64_t n)
+static int64_t packed_floats(const ls__products_job *j, int replica)
 {
-    pieces()->panels(of->dy, n, of->k, n, of->panels);
+    return ls__gemm_panel_floats(j->of[replica].k, j->n);
+}
+
+static void pack(const ls__products_job *j, int replica)
+{
+    const ls__products_operand *of = &j->of[replica];
+    pieces()->panels(of->dy, j->n, of->k, j->n, of->packed);
+}
+
+/* Chunks of rows. */
+static int64_t parts(const ls__products_job *j)
+{
+    return (j->m + LS__GEMM_CHUNK - 1) / LS__GEMM_CHUNK;
 }
 
 /* What is done while tile after tile of a rank is made. */
@@ -58,9 +70,9 @@ static void make(work *w, const ls__products_part *p, int64_t t, int64_t end, fl
         const ls__gemm_meanwhile meanwhile = {
             ls__gemm_fetch_part(&next, r, j->replicas),
             ls__gemm_ahead_part(&x, t * blocks + p->column / COLUMNS, LS__GEMM_TILES * blocks),
-            w->beside ? &w->before : NULL
+            NULL, w->beside ? &w->before : NULL
         };
-        pieces()->make(w->rows + r * rows_floats(j) + t * of->k * LINE, of->panels, of->k, j->n,
+        pieces()->make(w->rows + r * rows_floats(j) + t * of->k * LINE, of->packed, of->k, j->n,
                        p->tall, p->column, COLUMNS, r % 2, tile + r / 2 * TILE, COLUMNS,
                        &meanwhile);
     }
@@ -135,12 +147,12 @@ static void apply(const ls__products_job *j, int rank)
                .sum = tiles + (ls__products_tiles(j) + 1) * TILE,
                .lines = { lines, ls__products_lines(j, LS__GEMM_TALL, wide, lines), 0 },
                .beside = is_beside(j) };
-    int64_t row, end;
-    while (ls__products_rows(j, rank, &row, &end))
-        run_chunk(&w, row, end);
+    for (int64_t part; ls__claims_next(j->claims, rank, &part);) {
+        const int64_t first = part * LS__GEMM_CHUNK, past = first + LS__GEMM_CHUNK;
+        run_chunk(&w, first, past < j->m ? past : j->m);
+    }
     if (w.beside)
         pieces()->finish_adam(&w.before);
 }
 
-const ls__products_way ls__products_all = { LS__GEMM_CHUNK, ls__gemm_panel_floats, own_floats, pack,
-                                            apply };
+const ls__products_way ls__products_all = { packed_floats, pack, own_floats, parts, apply };

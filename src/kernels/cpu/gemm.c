@@ -37,7 +37,7 @@ static void b_turned(const ls__matmul_shape *s, const float *a, const float *b, 
 /* ---- A^T B: a tile of rows of C and two vectors of columns -------------------------------------- */
 
 typedef struct tile {
-    const float *a; /* packed: [deep][tall] */
+    const float *a; /* packed: [deep][16] */
     const float *b; /* packed: [deep][32] */
     int64_t deep;
     float *c;
@@ -46,6 +46,7 @@ typedef struct tile {
     bool add;
     ls__gemm_fetch fetch;
     ls__gemm_ahead ahead;
+    float *after; /* the tile of C that comes next; NULL: none */
     ls__gemm_adam *adam;
 } tile;
 
@@ -56,6 +57,8 @@ INLINE void fetch(const tile *t, int64_t k)
         __builtin_prefetch(t->fetch.lines[k] + t->fetch.shift, 1, 2);
     if (k + t->deep < t->fetch.count)
         __builtin_prefetch(t->fetch.lines[k + t->deep] + t->fetch.shift, 1, 2);
+    if (t->after && k < 2 * TALL)
+        __builtin_prefetch(t->after + k / 2 * t->ldc + k % 2 * LANES, 1, 2);
     if (k < t->ahead.count) {
         const int64_t line = t->ahead.first + k;
         _mm_prefetch((const char *)(t->ahead.from + line / 8 * t->ahead.ld + line % 8 * LANES),
@@ -72,7 +75,7 @@ INLINE void run_tile(const tile *t, int tall, int vectors, bool beside)
         for (int v = 0; v < vectors; v++)
             sum[i][v] = _mm512_setzero_ps();
     const float *a = t->a, *b = t->b;
-    for (int64_t k = 0; k < t->deep; k++, a += tall, b += WIDE) {
+    for (int64_t k = 0; k < t->deep; k++, a += LANES, b += WIDE) {
         const __m512 y[2] = { _mm512_load_ps(b), _mm512_load_ps(b + LANES) };
         fetch(t, k);
         for (int i = 0; i < tall; i++) {
@@ -86,9 +89,13 @@ INLINE void run_tile(const tile *t, int tall, int vectors, bool beside)
     for (int i = 0; i < tall; i++)
         for (int v = 0; v < vectors; v++) {
             float *c = t->c + i * t->ldc + v * LANES;
-            const __m512 before =
-                t->add ? _mm512_maskz_loadu_ps(t->columns[v], c) : _mm512_setzero_ps();
-            _mm512_mask_storeu_ps(c, t->columns[v], _mm512_add_ps(before, sum[i][v]));
+            const __mmask16 some = t->columns[v];
+            const __m512 before = t->add ? _mm512_maskz_loadu_ps(some, c) : _mm512_setzero_ps();
+            const __m512 after = _mm512_add_ps(before, sum[i][v]);
+            if (some == 0xffff) /* a mask would cost */
+                _mm512_storeu_ps(c, after);
+            else
+                _mm512_mask_storeu_ps(c, some, after);
         }
 }
 
@@ -128,8 +135,7 @@ static void pack_panels(const float *b, int64_t ldb, int64_t k, int64_t n, float
 static void pack_rows(const float *a, int64_t lda, int64_t k, int64_t tall, float *to)
 {
     for (int64_t p = 0; p < k; p++)
-        _mm512_mask_storeu_ps(to + p * tall, lanes(tall),
-                              _mm512_maskz_loadu_ps(lanes(tall), a + p * lda));
+        _mm512_store_ps(to + p * LANES, _mm512_maskz_loadu_ps(lanes(tall), a + p * lda));
 }
 
 static void make(const float *rows, const float *panels, int64_t k, int64_t n, int64_t tall,
@@ -148,6 +154,8 @@ static void make(const float *rows, const float *panels, int64_t k, int64_t n, i
                             .add = add,
                             .fetch = ls__gemm_fetch_part(&meanwhile->fetch, t, tiles),
                             .ahead = ls__gemm_ahead_part(&meanwhile->ahead, t, tiles),
+                            .after = meanwhile->after && t + 1 < tiles ? c + j - column + WIDE
+                                                                       : meanwhile->after,
                             .adam = meanwhile->adam };
         run_tall(&each, tall);
     }
@@ -166,9 +174,11 @@ static void a_turned(const ls__matmul_shape *s, const float *a, const float *b, 
                       rows + (i - first) / TALL * s->k * LANES);
         for (int64_t i = first; i < end; i += TALL) {
             const int64_t t = (i - first) / TALL;
-            make(rows + t * s->k * LANES, panels, s->k, s->n, least(TALL, end - i), 0, s->n, false,
-                 c + i * s->ldc, s->ldc,
-                 &(ls__gemm_meanwhile){ .ahead = ls__gemm_ahead_part(&next, t, LS__GEMM_TILES) });
+            make(
+                rows + t * s->k * LANES, panels, s->k, s->n, least(TALL, end - i), 0, s->n, false,
+                c + i * s->ldc, s->ldc,
+                &(ls__gemm_meanwhile){ .ahead = ls__gemm_ahead_part(&next, t, LS__GEMM_TILES),
+                                       .after = i + TALL < s->m ? c + (i + TALL) * s->ldc : NULL });
         }
     }
 }
