@@ -161,7 +161,10 @@ ls_status explain_print(const cli *c, ls_function *step, const explain_limits *l
         (c->json ? print_json : print_row)(&all->at[i], limits, seconds, steps);
     }
     if (!c->json && (!st || st == LS_END))
-        printf("%5.1f %%  %9.1f  waiting, input, and what is between operators\n",
+        printf("%5.1f %%  %9.1f  waiting, input, and what is between operators\n"
+               "(Times are sums over devices. Rates are of what an operator stands for: Winograd's\n"
+               "algorithm and products that leave out zeros do less, and caches give more than\n"
+               "memory, so that some are beyond the limit.)\n",
                100 * (seconds - known) / seconds, 1e6 * (seconds - known) / (double)steps);
     free(all);
     return st == LS_END ? LS_OK : st;
