@@ -111,10 +111,10 @@ enum {
     LS__GEMM_DEEP_ALONG = 128, /* ...and along its rows: what is turned of A stays in a cache */
     LS__GEMM_WIDE = 32,        /* columns of a panel of B */
     LS__GEMM_TALL = 14,        /* most rows of a tile... */
-    LS__GEMM_TILES =
-        8, /* ...and tiles for which columns of A are packed at once: less than eight lines */
+    LS__GEMM_TILES = 8,        /* ...and tiles for which A is packed at once: up to eight lines */
     LS__GEMM_CHUNK = LS__GEMM_TILES * LS__GEMM_TALL,
     LS__GEMM_ROWS = 64,   /* rows of A that B meets at once */
+    LS__GEMM_MOST = 256,  /* rows of A (A^T B: of both) that kernels are for */
     LS__GEMM_NARROW = 128 /* columns of B up to which A B is made the other way round */
 };
 

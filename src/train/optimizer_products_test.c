@@ -17,8 +17,8 @@
 
 enum { IN = 530, MOST_OUT = 544, STEPS = 2, MOST = 5 };
 
-/* Columns of the weights: in whole vectors, or not. */
-static const int64_t widths[] = { MOST_OUT, 515 };
+/* Columns of the weights: many and few, in whole vectors, or not. */
+static const int64_t widths[] = { MOST_OUT, 515, 64, 41 };
 static int64_t out_columns;
 
 /* What comes in is mostly zeros, which are left out; one number is infinite, so that they are not. */
@@ -141,7 +141,7 @@ static void compare_width(int kind, int v, const int64_t *rows, bool fits)
 
 static void compare(int kind, int v, const int64_t *rows, bool fits)
 {
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         out_columns = widths[i];
         compare_width(kind, v, rows, fits);
     }

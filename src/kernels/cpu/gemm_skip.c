@@ -15,7 +15,7 @@ enum {
     DEEP = LS__SKIP_DEEP,
     COLUMNS = LS__SKIP_COLUMNS,
     VECTORS = COLUMNS / LANES,
-    MOST_K = 256 /* of A^T B */
+    MOST_K = LS__GEMM_MOST /* of A^T B */
 };
 
 /* ---- lists -------------------------------------------------------------------------------------- */
