@@ -1,11 +1,16 @@
 /* See gemm_skip.h: when, and with how much memory. */
 #include "kernels/gemm_skip.h"
 
+bool ls__skip_list_fits(int64_t rows, int64_t k)
+{
+    enum { MOST = 1 << 22 };
+    return rows <= MOST / k;
+}
+
 bool ls__skip_fits(const ls__matmul_shape *s)
 {
-    enum { MOST = 1 << 22 }; /* numbers that are listed: 32 MiB */
     return LS__PICK(ls__skip_table)->plain &&
-           (s->ta || (s->n > LS__GEMM_NARROW && s->m <= MOST / s->k));
+           (s->ta || (s->n > LS__GEMM_NARROW && ls__skip_list_fits(s->m, s->k)));
 }
 
 /*

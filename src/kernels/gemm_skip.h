@@ -32,6 +32,9 @@ typedef struct ls__skip_list {
     int32_t *first; /* of each row, and behind the last */
 } ls__skip_list;
 
+/* Whether a list of `rows` rows of `k` numbers is not too long: up to 32 MiB. */
+bool ls__skip_list_fits(int64_t rows, int64_t k);
+
 /* Floats of room for a list of `rows` rows of `k` numbers, and the list in it (aligned to 64 bytes). */
 int64_t ls__skip_list_floats(int64_t rows, int64_t k);
 ls__skip_list ls__skip_list_in(float *room, int64_t rows, int64_t k);

@@ -235,6 +235,10 @@ static void when_it_pays(void **state)
     }
     ls__matmul_shape s = { .batch = 1, .m = 64, .n = 64, .k = 5408 };
     assert_false(ls__skip_fits(&s)); /* few columns: the kernel for all of A is as fast */
+    s.n = 512;
+    assert_true(ls__skip_fits(&s));
+    s.k = 1 << 20; /* a list of 512 MiB */
+    assert_false(ls__skip_fits(&s));
 }
 
 int main(void)

@@ -17,6 +17,8 @@
 #include "kernels/threads.h"
 
 enum { MOST = LS__PRODUCTS_MOST, LINE = LS__PRODUCTS_LINE };
+_Static_assert((int)MOST <= (int)LS__CLAIMS_MOST,
+               "ranks, of which there are no more than replicas, claim");
 
 bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy)
 {
@@ -170,7 +172,7 @@ static void look_share(void *arg, int rank)
         const ls__matmul_shape shape = {
             .batch = 1, .ta = true, .m = s->j.m, .n = s->j.n, .k = of->k, .lda = s->j.m
         };
-        of->has_zeros = ls__skip_pays(&shape, of->x) &&
+        of->has_zeros = ls__skip_list_fits(s->j.m, of->k) && ls__skip_pays(&shape, of->x) &&
                         LS__PICK(ls__skip_table)->is_finite(of->dy, of->k * s->j.n);
     }
 }

@@ -23,10 +23,12 @@ static const ls__skip_kernels *kernels(void)
     return LS__PICK(ls__skip_table);
 }
 
-/* Panels of dy, and behind them what of x is not 0. */
+/* Panels of dy, and behind them what of x is not 0. None for an x that is too large for a list: it has no such way. */
 static int64_t packed_floats(const ls__products_job *j, int replica)
 {
     const int64_t k = j->of[replica].k;
+    if (!ls__skip_list_fits(j->m, k))
+        return 0;
     return ls__skip_panel_floats(k, j->n) + ls__skip_list_floats(j->m, k);
 }
 
