@@ -73,7 +73,7 @@ typedef struct ls_trace_options {
     const char *off;  /* passes that are not run, "fuse-conv,layout", or "all" (none). There are dead,
                        * common, writes-last, fuse-pool, fuse-loss, fuse-attention, fuse-heads,
                        * fuse-conv, fuse-conv-pool, fuse-matmul, pack, layout, fuse-chain, fuse-update,
-                       * products, buckets, memory */
+                       * products, early, buckets, memory */
 } ls_trace_options;
 LS_API void ls_trace_init(ls_trace_options *options);
 #ifndef __cplusplus

@@ -74,6 +74,14 @@ ls_status ls__update_reduced(const ls__update_numbers *u, int replicas, int vari
 enum { LS__PRODUCTS_MOST = 16 }; /* replicas */
 bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy);
 
+/* What the kernel of X_products does, for ranks that come when they can: `begin` before any of
+ * them; `join` on each one's thread, which does what is left together with those that are there,
+ * and returns when all is done. Nobody waits for a rank that has not come. The first to join
+ * writes: nobody reads the cells any more, and ls__cell_unshare was called. */
+void ls__update_products_begin(ls_call *c, int ranks);
+void ls__update_products_join(ls_call *c, int rank);
+bool ls__is_update_products(const ls_op *op);
+
 /* ---- for the files of these rows ------------------------------------------------------ */
 
 extern const ls_attr ls__sgd_attr_list[], ls__momentum_attr_list[], ls__adam_attr_list[];

@@ -12,7 +12,6 @@
 #include "ops/update_products.h"
 
 #include "collective/team.h"
-#include "kernels/gemm_skip.h"
 #include "kernels/replicas.h"
 #include "kernels/threads.h"
 
@@ -142,14 +141,14 @@ static size_t scratch(ls_call *c)
     int64_t floats = j.replicas * own_floats(&j);
     for (int r = 0; r < j.replicas; r++)
         floats += packed_floats(&j, r);
-    return (size_t)floats * sizeof(float);
+    return sizeof(ls__products_work) + (size_t)floats * sizeof(float);
 }
 
 /* What the call brings, and where in its scratch memory things go. */
 static void take_operands(const ls_call *c, ls__products_job *j)
 {
     const int first = ls__update_kind_of(c->op)->numbers;
-    float *room = c->scratch;
+    float *room = (float *)((ls__products_work *)c->scratch + 1);
     for (int r = 0; r < j->replicas; r++) {
         j->of[r].x = c->in_data[first + r];
         j->of[r].dy = c->in_data[first + j->replicas + r];
@@ -159,75 +158,46 @@ static void take_operands(const ls_call *c, ls__products_job *j)
     j->own = room;
 }
 
-typedef struct shared {
-    ls__products_job j;
-    const ls__products_way *way;
-} shared;
-
-static void look_share(void *arg, int rank)
-{
-    shared *s = arg;
-    for (int r = rank; r < s->j.replicas; r += s->j.ranks) {
-        ls__products_operand *of = &s->j.of[r];
-        const ls__matmul_shape shape = {
-            .batch = 1, .ta = true, .m = s->j.m, .n = s->j.n, .k = of->k, .lda = s->j.m
-        };
-        of->has_zeros = ls__skip_list_fits(s->j.m, of->k) && ls__skip_pays(&shape, of->x) &&
-                        LS__PICK(ls__skip_table)->is_finite(of->dy, of->k * s->j.n);
-    }
-}
-
-static void pack_share(void *arg, int rank)
-{
-    const shared *s = arg;
-    for (int r = rank; r < s->j.replicas; r += s->j.ranks)
-        s->way->pack(&s->j, r);
-}
-
-static void apply_share(void *arg, int rank)
-{
-    const shared *s = arg;
-    s->way->apply(&s->j, rank);
-}
-
-/* Zeros are left out where all replicas have them. */
-static const ls__products_way *choose(const ls__products_job *j)
-{
-    for (int r = 0; r < j->replicas; r++)
-        if (!j->of[r].has_zeros)
-            return &ls__products_all;
-    return &ls__products_skip;
-}
-
-static ls_status kernel(ls_call *c)
+static void begin(ls_call *c, int ranks, int stage)
 {
     const ls__update_kind *kind = ls__update_kind_of(c->op);
     const ls__reduced_attrs *a = c->attrs;
-    ls__claims claims;
-    shared s = { .j = job_of(c) };
-    ls__products_job *j = &s.j;
+    ls__products_work *w = c->scratch;
+    ls__products_job *j = &w->j;
+    *j = job_of(c);
     j->update = LS__PICK(ls__update_table)->update[kind->id][0];
     j->kind = kind->id;
     j->step = ls__update_step(c, kind, &a->update, 0);
     j->cells = kind->cells;
-    j->claims = &claims;
+    j->claims = &w->claims[LS__PRODUCTS_APPLY];
+    j->ranks = ranks < j->replicas ? ranks : j->replicas;
     take_operands(c, j);
+    w->c = c;
+    ls__products_deal(w, stage);
+}
+
+void ls__update_products_begin(ls_call *c, int ranks)
+{
+    begin(c, ranks, LS__PRODUCTS_OPEN);
+}
+
+static void join_share(void *call, int rank)
+{
+    ls__update_products_join(call, rank);
+}
+
+static ls_status kernel(ls_call *c)
+{
+    ls__products_work *w = c->scratch;
+    ls__team *team = ls__team_get();
     ls_status st = ls__update_unshare(c);
     if (st)
         return st;
-    for (int i = 0; i < j->cells; i++) {
-        j->at[i] = ls__cell_write(c->cells[i]);
-        if (!j->at[i])
-            return LS_NO_MEMORY;
-    }
-    ls__team *team = ls__team_get();
-    j->ranks = !team ? 1 : team->ranks < j->replicas ? team->ranks : j->replicas;
-    ls__team_share(team, j->ranks, look_share, &s);
-    s.way = choose(j);
-    ls__claims_deal(&claims, j->ranks, s.way->parts(j));
-    ls__team_share(team, j->ranks, pack_share, &s);
-    ls__team_share(team, j->ranks, apply_share, &s);
-    return LS_OK;
+    begin(c, team ? team->ranks : 1, LS__PRODUCTS_OPEN + 1);
+    st = ls__products_open(w); /* here: this thread may keep a journal */
+    if (!st)
+        ls__team_share(team, w->j.ranks, join_share, c);
+    return st;
 }
 
 #define ROW(id, list)                                                                              \
@@ -245,3 +215,9 @@ const ls_op ls__update_products_rows[LS__UPDATES] = { ROW("sgd", ls__sgd_reduced
 const ls_op *const ls__rows_update_products[] = { &ls__update_products_rows[0],
                                                   &ls__update_products_rows[1],
                                                   &ls__update_products_rows[2], NULL };
+
+bool ls__is_update_products(const ls_op *op)
+{
+    const ls__update_kind *kind = ls__update_kind_of(op);
+    return kind && op == kind->products;
+}

@@ -35,13 +35,41 @@ typedef struct ls__products_part {
 typedef struct ls__products_way {
     int64_t (*packed_floats)(const ls__products_job *j, int replica);
     void (*pack)(const ls__products_job *j, int replica);
-    int64_t (*own_floats)(const ls__products_job *j); /* of a rank */
-    int64_t (*parts)(const ls__products_job *j);      /* which ranks claim */
-    void (*apply)(const ls__products_job *j, int rank);
+    int64_t (*own_floats)(const ls__products_job *j);      /* of a rank */
+    int64_t (*parts)(const ls__products_job *j);           /* which ranks claim */
+    int64_t (*apply)(const ls__products_job *j, int rank); /* how many it was */
 } ls__products_way;
 
 extern const ls__products_way ls__products_all;  /* update_products_all.c: every number of x */
 extern const ls__products_way ls__products_skip; /* update_products_skip.c: those that are not 0 */
+
+/* ---- ranks that come one by one (update_products_join.c)
+ * ----------------------------------------- */
+
+enum ls__products_stage {
+    LS__PRODUCTS_OPEN,  /* one part: the cells' memory for writing */
+    LS__PRODUCTS_LOOK,  /* of each replica: are there zeros? */
+    LS__PRODUCTS_PACK,  /* of each replica */
+    LS__PRODUCTS_APPLY, /* parts of the variable */
+    LS__PRODUCTS_DONE
+};
+
+/* In the scratch memory of the call, before all else. */
+typedef struct ls__products_work {
+    ls__products_job j;
+    const ls_call *c;
+    const ls__products_way *way;
+    _Atomic int stage;
+    _Atomic int64_t left[LS__PRODUCTS_DONE]; /* parts that are not done */
+    ls__claims claims[LS__PRODUCTS_DONE];
+} ls__products_work;
+
+/* Before any rank: parts of all stages but the last, which depends on what is seen. Who has done
+ * OPEN himself begins after it. */
+void ls__products_deal(ls__products_work *w, int first_stage);
+
+/* That stage. */
+ls_status ls__products_open(ls__products_work *w);
 
 /* ---- for the ways ------------------------------------------------------------------------------- */
 
@@ -53,11 +81,13 @@ static inline int ls__products_tiles(const ls__products_job *j)
     return (j->replicas + 1) / 2;
 }
 
-/* Lines of the weights and slots in the first `tall` rows and `wide` columns; how many. All others are some way on. */
+/* Lines of the weights and slots in the first `tall` rows and `wide` columns; how many. All others
+ * are some way on. */
 int64_t ls__products_lines(const ls__products_job *j, int64_t tall, int64_t wide,
                            const float **lines);
 
-/* Adds up the tiles of `apart` floats, rows of which are `ld` apart, and applies the sum. `sum` has room for a row. */
+/* Adds up the tiles of `apart` floats, rows of which are `ld` apart, and applies the sum. `sum` has
+ * room for a row. */
 void ls__products_apply(const ls__products_job *j, const ls__products_part *p, const float *tiles,
                         int64_t apart, int64_t ld, float *sum);
 

@@ -136,8 +136,9 @@ static void run_chunk(work *w, int64_t first, int64_t end)
     }
 }
 
-static void apply(const ls__products_job *j, int rank)
+static int64_t apply(const ls__products_job *j, int rank)
 {
+    int64_t done = 0;
     const float *lines[LINES];
     const int64_t wide = j->n < COLUMNS ? j->n : COLUMNS;
     float *own = j->own + rank * own_floats(j), *tiles = own + j->replicas * rows_floats(j);
@@ -147,12 +148,13 @@ static void apply(const ls__products_job *j, int rank)
                .sum = tiles + (ls__products_tiles(j) + 1) * TILE,
                .lines = { lines, ls__products_lines(j, LS__GEMM_TALL, wide, lines), 0 },
                .beside = is_beside(j) };
-    for (int64_t part; ls__claims_next(j->claims, rank, &part);) {
+    for (int64_t part; ls__claims_next(j->claims, rank, &part); done++) {
         const int64_t first = part * LS__GEMM_CHUNK, past = first + LS__GEMM_CHUNK;
         run_chunk(&w, first, past < j->m ? past : j->m);
     }
     if (w.beside)
         pieces()->finish_adam(&w.before);
+    return done;
 }
 
 const ls__products_way ls__products_all = { packed_floats, pack, own_floats, parts, apply };

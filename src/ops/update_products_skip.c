@@ -98,18 +98,20 @@ static void run_chunk(const ls__products_job *j, int64_t first, int64_t end,
     }
 }
 
-static void apply(const ls__products_job *j, int rank)
+static int64_t apply(const ls__products_job *j, int rank)
 {
+    int64_t done = 0;
     ls__skip_list lists[LS__PRODUCTS_MOST];
     const float *lines[TALL * OF_ROW];
     const int64_t wide = j->n < COLUMNS ? j->n : COLUMNS, rows = chunk(j);
     const ls__gemm_fetch next = { lines, ls__products_lines(j, TALL, wide, lines), 0 };
     for (int r = 0; r < j->replicas; r++)
         lists[r] = list_of(j, r);
-    for (int64_t part; ls__claims_next(j->claims, rank, &part);) {
+    for (int64_t part; ls__claims_next(j->claims, rank, &part); done++) {
         const int64_t first = part * rows, past = first + rows;
         run_chunk(j, first, past < j->m ? past : j->m, lists, j->own + rank * own_floats(j), next);
     }
+    return done;
 }
 
 const ls__products_way ls__products_skip = { packed_floats, pack, own_floats, parts, apply };

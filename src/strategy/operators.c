@@ -13,14 +13,14 @@
 #include "trace/function.h"
 #include "trace/work.h"
 
-ls_status ls__step_time(const ls__traced_step *step)
+ls_status ls__step_time(ls__traced_step *step)
 {
     ls_status st = LS_OK;
     for (int r = 0; r < step->replicas && !st; r++)
         st = ls__instance_time(step->programs[r].instance);
     for (int k = 0; k < step->n_meetings && !st; k++)
         st = ls__instance_time(step->meetings[k].instance);
-    return st;
+    return st ? st : ls__early_time(&step->early, step->devices);
 }
 
 static void count_anew(const ls__traced_step *step)
@@ -29,6 +29,8 @@ static void count_anew(const ls__traced_step *step)
         ls__instance_time_anew(step->programs[r].instance);
     for (int k = 0; k < step->n_meetings; k++)
         ls__instance_time_anew(step->meetings[k].instance);
+    if (step->early.n_rows > 0)
+        ls__instance_time_anew(step->early.piece.instance);
 }
 
 ls_status ls_operators_start(ls_function *f)
@@ -138,6 +140,15 @@ static ls_status give_meeting(const reader *r, const ls__piece *meeting)
     return st;
 }
 
+/* Devices count each for itself there, but numbers are the runner's. */
+static ls_status give_early(const reader *r, const ls__early *early)
+{
+    ls_status st = LS_OK;
+    for (int n = 0; early->n_rows > 0 && n < early->piece.plan->n_instructions && !st; n++)
+        st = give(r, early->piece.plan, n, ls__instance_time_of(early->piece.instance, n));
+    return st;
+}
+
 /* How often it was replayed since. */
 static int64_t times_run(const ls__traced_step *step)
 {
@@ -180,6 +191,8 @@ ls_status ls_operators_read(ls_function *f, ls_operator_seen fn, void *user)
         st = give_program(&r, q);
     for (int k = 0; !st && k < r.step->n_meetings; k++)
         st = give_meeting(&r, &r.step->meetings[k]);
+    if (!st)
+        st = give_early(&r, &r.step->early);
     ls__function_leave(f);
     return st;
 }

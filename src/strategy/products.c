@@ -28,15 +28,6 @@ typedef struct moving {
     int replicas;
 } moving;
 
-/* Replica r's node of meeting k. */
-static ls__node *meet_of(const ls__graph *g, int k)
-{
-    for (int i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i]->op->flags & LS__OP_SYNC && k-- == 0)
-            return g->nodes[i];
-    return NULL;
-}
-
 /* Whether the wire's memory stays as it is while variables are written: a variable's own does not. */
 static bool is_settled(const ls__graph *g, int wire)
 {
@@ -92,7 +83,7 @@ static bool can_move(const moving *w, int i)
     for (int r = 0; r < w->replicas; r++) {
         const ls__source *from = source_of(w, i, r);
         const ls__graph *g = w->step->programs[r].recorded;
-        const ls__node *meet = meet_of(g, w->k);
+        const ls__node *meet = ls__meet_node(g, w->k);
         if (!from || !meet || !product_of(g, meet, from->index))
             return false;
     }
@@ -132,7 +123,7 @@ static ls_status move_replica(const moving *w, int i, int r, int *x, int *dy)
 {
     ls__piece *m = &w->step->meetings[w->k];
     ls__graph *g = w->step->programs[r].recorded;
-    ls__node *meet = meet_of(g, w->k);
+    ls__node *meet = ls__meet_node(g, w->k);
     const int index = source_of(w, i, r)->index;
     const ls__node *product = product_of(g, meet, index);
     const int a = product->inputs[0], b = product->inputs[1];

@@ -5,10 +5,7 @@
  * comes after it without one (rule E: a fused update saves nothing); nothing is allocated but
  * results and what the journal saves, both from recycled memory.
  */
-#include "strategy/replay.h"
-
-#include <stdalign.h>
-#include <string.h>
+#include "strategy/replay_state.h"
 
 #include "collective/placement.h"
 #include "dispatch/context.h"
@@ -22,178 +19,6 @@
 #include "tensor/tensor.h"
 #include "tensor/value.h"
 #include "trace/outputs.h"
-
-/* One replica's part of the replay. */
-typedef struct part {
-    ls_status status;
-    ls__error_record error;
-    int meeting;        /* the instruction it stands at, -1: none */
-    ls_tensor **inputs; /* its arguments' tensors */
-    ls_tensor **outputs;
-} part;
-
-/* All that the devices' threads look at is on one cache line. */
-struct ls__replay {
-    alignas(64) ls_strategy *s;
-    ls__traced_step *step;
-    part *parts;              /* V */
-    ls__journal *journal_now; /* what pieces run under: the journal, or NULL */
-    int piece;                /* meetings held so far */
-    bool to_tail;             /* pieces stop where nothing can fail any more */
-    int devices;              /* that work at once: 1 for the default strategy */
-    ls_numerics numerics;
-    int kernel_threads;
-    _Atomic int pending; /* devices still at work in this round */
-    ls__journal journal;
-};
-
-/* ---- a round --------------------------------------------------------------------------------- */
-
-/* What the meeting to come only adds up, and the device's buffers for it; NULL: nothing. */
-static ls__fold_stack *folds_of(const ls__replay *p, int device)
-{
-    if (p->piece >= p->step->n_meetings || p->step->meetings[p->piece].folded.count == 0)
-        return NULL;
-    return &p->step->memory[device].folds[p->piece];
-}
-
-/* What could not be made in the buffer is copied there; then the buffer is full. */
-static void fold(ls__replay *p, int r, int device, ls__fold_stack *stack)
-{
-    const ls__piece *program = &p->step->programs[r];
-    const ls__folded *folded = &p->step->meetings[p->piece].folded;
-    char *buffer = ls__fold_buffer(stack);
-    const ls_call *c = ls__instance_call(program->instance, p->parts[r].meeting);
-    for (int i = 0; i < program->plan->n_lent; i++) {
-        const ls__lent *lent = &program->plan->lent[i];
-        if (lent->meeting == p->piece && !lent->placed)
-            memcpy(buffer + lent->offset, c->in_data[lent->input],
-                   ls__spec_bytes(c->in[lent->input]));
-    }
-    for (int a = 0; a < folded->count; a++) {
-        const ls__folded_array *array = &folded->arrays[a];
-        if (array->constant)
-            memcpy(buffer + array->offset, array->constant,
-                   (size_t)array->count * ls_dtype_size(array->dtype));
-    }
-    ls__fold_take(stack, folded, p->s->team.folded, device, r);
-}
-
-/* The error that is pending here, with the name of the step in front. */
-static void take_error(const char *step, ls__error_record *out)
-{
-    ls__error_record own;
-    ls__error_take(&own);
-    ls_status st = ls__fail(own.status, "%s: %s", step, own.text);
-    if (own.hint[0])
-        ls__hint(st, "%s", own.hint);
-    ls__error_take(out);
-}
-
-/* What its arguments' elements are copied from may be all over the memory: that is done here, on its device. */
-static void look_at_inputs(const ls__replay *p, int r)
-{
-    const part *mine = &p->parts[r];
-    for (int i = 0; i < p->step->programs[r].n_arguments; i++)
-        if (ls__storage_waits(mine->inputs[i]->storage)) {
-            ls__phases_enter(p->s->phases, r, r + 1, LS_PHASE_INPUT);
-            ls__storage_fill(mine->inputs[i]->storage);
-        }
-}
-
-static bool run_part(ls__replay *p, int r, int device)
-{
-    ls__piece *program = &p->step->programs[r];
-    part *mine = &p->parts[r];
-    ls__fold_stack *stack = folds_of(p, device);
-    if (p->piece == 0)
-        look_at_inputs(p, r);
-    if (stack)
-        ls__instance_lend(program->instance, p->piece, ls__fold_buffer(stack));
-    int stop = p->to_tail ? program->plan->tail : program->plan->n_instructions;
-    mine->status = ls__instance_run_to(program->instance, stop, &mine->meeting);
-    if (mine->status)
-        take_error(program->recorded->name, &mine->error);
-    else if (stack)
-        fold(p, r, device, stack);
-    return !mine->status;
-}
-
-/* The device's replicas, one after the other. Whose turn it is not waits for no reduction; what
- * all of them wait for in the end is that, where others are at work or a meeting comes. */
-static void run_parts(ls__replay *p, int device)
-{
-    const int first = ls__block_begin(p->s->replicas, p->devices, device);
-    const int end = ls__block_begin(p->s->replicas, p->devices, device + 1);
-    bool busy = false;
-    for (int r = first; r < end && p->s->phases; r++)
-        busy |= ls__instance_has_work(p->step->programs[r].instance);
-    if (busy)
-        ls__phases_enter(p->s->phases, first + 1, end, LS_PHASE_OTHER);
-    for (int r = first; r < end; r++) {
-        if (!run_part(p, r, device))
-            break; /* the step did not happen: what the others would do is not seen */
-        if (busy && r + 1 < end)
-            ls__phases_enter(p->s->phases, r, r + 1, LS_PHASE_OTHER);
-    }
-    if (busy && (p->devices > 1 || p->piece < p->step->n_meetings))
-        ls__phases_enter(p->s->phases, first, end, LS_PHASE_REDUCE);
-}
-
-static void run_share(ls__replay *p, int device)
-{
-    ls_strategy *s = p->s;
-    ls__journal *journal = ls__journal_use(p->journal_now);
-    ls__team *team = ls__team_use(NULL); /* of a meeting around: its threads are at work here */
-    ls_numerics numerics = ls_check_numerics(p->numerics);
-    int threads = ls__kernel_threads_get();
-    if (threads != p->kernel_threads)
-        ls__kernel_threads(p->kernel_threads);
-    run_parts(p, device);
-    if (threads != p->kernel_threads)
-        ls__kernel_threads(threads);
-    ls_check_numerics(numerics);
-    ls__team_use(team);
-    ls__journal_use(journal);
-    if (p->devices > 1 && atomic_fetch_sub_explicit(&p->pending, 1, memory_order_acq_rel) == 1)
-        ls__event_post(&s->done); /* the replay may be over at once */
-}
-
-void ls__replay_share(ls__replay *p, int replica)
-{
-    run_share(p, ls__block_of(p->s->replicas, p->devices, replica));
-}
-
-/* The lowest replica that failed, or -1. */
-static int first_failed(const ls__replay *p)
-{
-    int n = p->s->replicas;
-    for (int i = 0; i < n; i++) {
-        int r = LS__DEFECT(LS__HIGHEST_ERROR) ? n - 1 - i : i;
-        if (p->parts[r].status)
-            return r;
-    }
-    return -1;
-}
-
-static ls_status round_of_all(ls__replay *p, bool journaled, bool to_tail)
-{
-    ls_strategy *s = p->s;
-    p->journal_now = journaled ? &p->journal : NULL;
-    p->to_tail = to_tail;
-    if (p->devices > 1) /* the default strategy is any thread's */
-        s->rounds++;
-    atomic_store_explicit(&p->pending, p->devices, memory_order_relaxed);
-    for (int d = 1; d < p->devices; d++)
-        ls__host_tell(s, ls__block_begin(s->replicas, p->devices, d), LS__ORDER_REPLAY, p);
-    run_share(p, 0);
-    if (p->devices > 1)
-        ls__event_wait(&s->done, s->rounds, s->spin);
-    int failed = first_failed(p);
-    if (failed < 0)
-        return LS_OK;
-    return ls__fail_as_replica(s, failed, &p->parts[failed].error);
-}
 
 /* ---- a meeting --------------------------------------------------------------------------------- */
 
@@ -217,7 +42,7 @@ static ls_status run_meeting(ls__replay *p, ls__piece *m, bool final)
 /* A node of the tree is where all its replicas' values are: the calls that add up look there. */
 static void find_folded(ls__replay *p, ls__piece *m, int device)
 {
-    const ls__fold_stack *stack = folds_of(p, device);
+    const ls__fold_stack *stack = ls__replay_folds(p, device);
     for (int i = 0; stack && i < stack->n_nodes; i++) {
         ls__tree_node node = stack->nodes[i];
         for (int r = ls__tree_first(node); r < ls__tree_end(node, p->s->replicas); r++)
@@ -258,34 +83,87 @@ static ls_status hold_meeting(ls__replay *p, int k)
     return ls__error_scope_close(&scope, st, "%s", m->recorded->name);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- the last meeting ------------------------------------------------------------------------ */
+
+static void join_all(void *early, int device)
+{
+    for (int row = 0; row < ((ls__early *)early)->n_rows; row++)
+        ls__early_join(early, row, device);
+}
+
+/* The round before it and the meeting, with the updates that need not wait for it: before, or, if
+ * its sums may fail, after. */
+static ls_status run_last(ls__replay *p, int k)
+{
+    ls__early *early = &p->step->early;
+    ls_status st = ls__early_begin(early);
+    if (st)
+        return st;
+    const bool late = early->late || !ls__sums_are_sure(&p->s->team);
+    if (!late) {
+        ls__early_open(early, p->step, p->devices);
+        early->steps++;
+        p->early = early;
+    }
+    st = ls__replay_round(p, true, false);
+    p->early = NULL;
+    if (!st)
+        st = hold_meeting(p, k);
+    if (!st && late) {
+        ls__early_open(early, p->step, p->devices);
+        ls__phases_enter(p->s->phases, 0, p->s->replicas, LS_PHASE_APPLY);
+        ls__team_share(&p->s->team, p->devices, join_all, early);
+    }
+    if (!st)
+        ls__early_end(early);
+    return st;
+}
+
+/* ---- the whole
+ * ------------------------------------------------------------------------------------ */
+
+/* Whether any replica has something to do after the last meeting: else nobody is woken for it. */
+static bool has_more(const ls__replay *p)
+{
+    for (int r = 0; r < p->step->replicas; r++)
+        if (ls__instance_has_work(p->step->programs[r].instance))
+            return true;
+    return false;
+}
 
 static ls_status run_pieces(ls__replay *p)
 {
     const ls__traced_step *step = p->step;
     for (int k = 0; k < step->n_meetings; k++) {
         p->piece = k;
-        ls_status st = round_of_all(p, true, false);
-        if (!st)
-            st = hold_meeting(p, k);
+        ls_status st;
+        if (k == step->n_meetings - 1 && step->early.n_rows > 0) {
+            st = run_last(p, k);
+        } else {
+            st = ls__replay_round(p, true, false);
+            if (!st)
+                st = hold_meeting(p, k);
+        }
         if (st)
             return st;
     }
     p->piece = step->n_meetings;
+    if (!has_more(p) && step->n_meetings > 0)
+        return LS_OK;
     /* Writes wait until no replica can fail any more. */
     if (step->late_can_fail) {
-        ls_status st = round_of_all(p, true, step->writes_late);
+        ls_status st = ls__replay_round(p, true, step->writes_late);
         if (st || !step->writes_late)
             return st;
     }
-    return round_of_all(p, false, false);
+    return ls__replay_round(p, false, false);
 }
 
 /* The tensors of replica r's arguments, in the order of its graph's inputs. */
 static ls_status take_inputs(ls__replay *p, int r, int n, const ls_value *const *leaves)
 {
     ls__piece *program = &p->step->programs[r];
-    part *mine = &p->parts[r];
+    ls__replay_part *mine = &p->parts[r];
     if (LS__DEFECT(LS__WRONG_ARGUMENT))
         r = (r + 1) % p->s->replicas;
     mine->inputs = ls__frame_alloc(sizeof *mine->inputs * (size_t)(program->n_arguments + 1));
@@ -304,7 +182,8 @@ static ls_status take_inputs(ls__replay *p, int r, int n, const ls_value *const 
     return LS_OK;
 }
 
-/* Addresses are taken after snapshots were copied out: an argument may be one. What is there is made later. */
+/* Addresses are taken after snapshots were copied out: an argument may be one. What is there is
+ * made later. */
 static void begin(ls__replay *p, int r, const ls__draw_state *draws)
 {
     ls__piece *program = &p->step->programs[r];
@@ -340,7 +219,7 @@ static ls_status prepare(ls__replay *p, const ls_value *arguments)
         for (int k = 0; k < step->n_meetings; k++)
             ls__fold_stack_empty(&step->memory[d].folds[k]);
     for (int r = 0; r < step->replicas && !st; r++) {
-        p->parts[r] = (part){ .meeting = -1 };
+        p->parts[r] = (ls__replay_part){ .meeting = -1 };
         st = take_inputs(p, r, n, leaves);
     }
     for (int d = 1; d < p->devices && !st; d++) {
@@ -358,7 +237,8 @@ static ls_status unshare(ls__replay *p)
         st = ls__instance_unshare(p->step->programs[r].instance);
     for (int k = 0; k < p->step->n_meetings && !st; k++)
         st = ls__instance_unshare(p->step->meetings[k].instance);
-    return st;
+    return st || p->step->early.n_rows == 0 ? st
+                                            : ls__instance_unshare(p->step->early.piece.instance);
 }
 
 static void begin_all(ls__replay *p, const ls__draw_state *draws)
@@ -370,7 +250,8 @@ static void begin_all(ls__replay *p, const ls__draw_state *draws)
             ls__draw_key(draws->seed, LS__DRAW_OPERATOR, -1, p->s->steps);
 }
 
-/* ---- results ------------------------------------------------------------------------------------------ */
+/* ---- results
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct results {
     ls__replay *p;
@@ -380,7 +261,7 @@ typedef struct results {
 static ls_tensor *make_one(results *w, int r, const ls_tensor *like)
 {
     const ls__piece *program = &w->p->step->programs[r];
-    part *mine = &w->p->parts[r];
+    ls__replay_part *mine = &w->p->parts[r];
     ls__device *device = ls__device_of_replica(w->p->s, r);
     int k = w->next[r]++;
     ls_tensor *t = mine->outputs[k] =
@@ -427,11 +308,11 @@ static void fill_results(ls__replay *p)
     }
 }
 
-/* More changes of phase than one replica sees: stretches of its own and of meetings, where pieces go
- * on in one, and turns. */
+/* More changes of phase than one replica sees: stretches of its own and of meetings, where pieces
+ * go on in one, and turns. */
 static int64_t most_phases(const ls__traced_step *step)
 {
-    int64_t most = 0, met = 8 * ((int64_t)step->n_meetings + 3);
+    int64_t most = 0, met = 8 * ((int64_t)step->n_meetings + 3) + 4 * (int64_t)step->early.n_rows;
     for (int k = 0; k < step->n_meetings; k++)
         met += step->meetings[k].plan->n_stretches;
     for (int r = 0; r < step->replicas; r++)

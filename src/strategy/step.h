@@ -13,40 +13,10 @@
 #ifndef LS__STRATEGY_STEP_H
 #define LS__STRATEGY_STEP_H
 
-#include "strategy/fold.h"
+#include "strategy/early.h"
+#include "strategy/piece.h"
 #include "strategy/run_state.h"
-#include "trace/execute.h"
 #include "trace/function.h"
-
-/* Where an input comes from: of a meeting's, the replica and which of the things it brought;
- * of a replica's, the meeting and which of its results. */
-typedef struct ls__source {
-    int from, index;
-} ls__source;
-
-typedef struct ls__sources {
-    ls__source *at;
-    int count;
-} ls__sources;
-
-typedef struct ls__piece {
-    ls__graph *recorded;
-    ls__graph *as_traced; /* before products were moved (products.c); NULL: as `recorded` */
-    ls__plan *plan;
-    bool shares_plan; /* the plan is another replica's, whose program is the same */
-    ls__instance *instance;
-    ls__sources gained;  /* of a replica: inputs after the arguments. Of a meeting: all inputs */
-    const void **inputs; /* addresses of all inputs */
-    int n_arguments;     /* of a replica */
-    ls__folded folded;   /* of a meeting: what it only adds up */
-    ls__draw first;      /* of a meeting: its draws come after those of the ones before */
-} ls__piece;
-
-/* As it was traced, for people. */
-static inline const ls__graph *ls__piece_traced(const ls__piece *p)
-{
-    return p->as_traced ? p->as_traced : p->recorded;
-}
 
 /* What the replicas of one device share. */
 typedef struct ls__device_memory {
@@ -61,7 +31,8 @@ typedef struct ls__traced_step {
     ls__piece *programs; /* V */
     ls__piece *meetings;
     int n_meetings;
-    int devices; /* that its memory is for; 0: there is none yet */
+    ls__early early; /* what of the last meeting need not wait for it */
+    int devices;     /* that its memory is for; 0: there is none yet */
     ls__device_memory *memory;
     ls_value *results;            /* kept: how they are grouped, with symbols for tensors */
     bool draws;                   /* any of it draws */
@@ -88,8 +59,6 @@ ls_status ls__step_place(ls__traced_step *step, const ls_strategy *s);
 void ls__step_unplace(ls__traced_step *step);
 
 /* Its instances count the time of their operators (operators.c). */
-ls_status ls__step_time(const ls__traced_step *step);
-
-ls_status ls__source_add(ls__sources *list, int from, int index);
+ls_status ls__step_time(ls__traced_step *step);
 
 #endif

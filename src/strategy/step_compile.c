@@ -8,28 +8,6 @@
 #include "dispatch/context.h"
 #include "strategy/step.h"
 
-ls_status ls__source_add(ls__sources *list, int from, int index)
-{
-    ls__source *more = realloc(list->at, sizeof *more * (size_t)(list->count + 1));
-    if (!more)
-        return ls__fail_memory("a traced step", sizeof *more * (size_t)(list->count + 1));
-    list->at = more;
-    more[list->count++] = (ls__source){ from, index };
-    return LS_OK;
-}
-
-static void free_piece(ls__piece *p)
-{
-    ls__instance_close(p->instance);
-    if (!p->shares_plan)
-        ls__plan_free(p->plan);
-    ls__graph_free(p->recorded);
-    ls__graph_free(p->as_traced);
-    ls__folded_free(&p->folded);
-    free(p->gained.at);
-    free(p->inputs);
-}
-
 void ls__step_free(ls__traced_step *step)
 {
     if (!step)
@@ -37,9 +15,10 @@ void ls__step_free(ls__traced_step *step)
     ls__step_unplace(step);
     /* Plans that are shared are the first replica's of them: freed last. */
     for (int r = step->replicas; step->programs && r-- > 0;)
-        free_piece(&step->programs[r]);
+        ls__piece_free(&step->programs[r]);
     for (int k = 0; k < step->n_meetings; k++)
-        free_piece(&step->meetings[k]);
+        ls__piece_free(&step->meetings[k]);
+    ls__early_free(&step->early);
     free(step->programs);
     free(step->meetings);
     ls_value_drop(step->results);
@@ -66,12 +45,6 @@ static ls_status own_outputs(ls__graph *g)
     return LS_OK;
 }
 
-static ls_status make_inputs(ls__piece *p)
-{
-    p->inputs = calloc((size_t)p->recorded->n_inputs + 1, sizeof *p->inputs);
-    return p->inputs ? LS_OK : ls__fail_memory("a traced step", sizeof *p->inputs);
-}
-
 static unsigned plan_flags(void)
 {
     return LS__PLAN_NO_UNDO | (ls__numerics() ? LS__PLAN_CHECKED : 0);
@@ -92,7 +65,7 @@ static ls_status compile_meeting(ls__traced_step *step, int k, ls__pass_set off)
     if (!st && ls__numerics() == LS_NUMERICS_OFF) /* a fold is no row: nobody would check it */
         st = ls__folded_find(step, k);
     if (!st)
-        st = make_inputs(p);
+        st = ls__piece_make_inputs(p);
     return st ? st : ls__instance_open(p->plan, NULL, &p->instance);
 }
 
@@ -132,7 +105,7 @@ static ls_status compile_program(ls__traced_step *step, int r, ls__pass_set off)
     if (!st && !p->plan)
         st = compile(p, off, lent, n);
     free(lent);
-    return st ? st : make_inputs(p);
+    return st ? st : ls__piece_make_inputs(p);
 }
 
 /* Whether anything is written after the last meeting. */
@@ -158,8 +131,13 @@ ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off)
 {
     int64_t drawn = 0;
     if (!ls__pass_is_off(off, "products") && !ls__pass_is_off(off, "fuse-update") &&
-        ls__numerics() == LS_NUMERICS_OFF && ls__step_move_products(step))
-        return ls_error_pending();
+        ls__numerics() == LS_NUMERICS_OFF) {
+        ls_status st = ls__step_move_products(step);
+        if (!st && !ls__pass_is_off(off, "early"))
+            st = ls__early_take(step);
+        if (st)
+            return st;
+    }
     for (int k = 0; k < step->n_meetings; k++) {
         ls__piece *p = &step->meetings[k];
         ls_status st = compile_meeting(step, k, off);
@@ -177,5 +155,5 @@ ls_status ls__step_compile(ls__traced_step *step, ls__pass_set off)
         step->writes_late |= writes_late(step->programs[r].plan);
         step->late_can_fail |= can_fail_late(step->programs[r].plan);
     }
-    return LS_OK;
+    return ls__early_compile(step, off);
 }

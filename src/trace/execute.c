@@ -295,12 +295,17 @@ static bad_number find_bad(const ls__instance *i)
     return (bad_number){ .element = -1 };
 }
 
-void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__draw *draw)
+void ls__instance_inputs(ls__instance *i, const void *const *inputs)
 {
     for (int k = 0; k < i->plan->graph->n_inputs; k++)
         i->inputs[k] = inputs[k];
     for (int k = 0; k < i->inputs_at.count; k++)
         *i->inputs_at.list[k].at = inputs[i->inputs_at.list[k].index];
+}
+
+void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__draw *draw)
+{
+    ls__instance_inputs(i, inputs);
     i->at = 0;
     i->stretch = 0;
     i->checked = ls__numerics() != LS_NUMERICS_OFF;
@@ -452,6 +457,14 @@ void ls__instance_time_anew(ls__instance *i)
 {
     if (i->times)
         memset(i->times, 0, sizeof *i->times * (size_t)i->plan->n_instructions);
+}
+
+void ls__instance_time_add(ls__instance *i, int instruction, int64_t ns)
+{
+    if (!i->times)
+        return;
+    i->times[instruction].calls++;
+    i->times[instruction].ns += ns;
 }
 
 bool ls__instance_has_work(const ls__instance *i)

@@ -46,6 +46,9 @@ ls_status ls__instance_unshare(ls__instance *i);
  * first of its draws. */
 void ls__instance_begin(ls__instance *i, const void *const *inputs, const ls__draw *draw);
 
+/* The inputs lie elsewhere from now on, in the middle of a replay. */
+void ls__instance_inputs(ls__instance *i, const void *const *inputs);
+
 /* Runs to the next meeting (its index in *meeting) or to the end (-1). An error says
  * which operator of the step failed. Any thread may run a piece, one at a time. */
 ls_status ls__instance_run(ls__instance *i, int *meeting);
@@ -67,8 +70,12 @@ ls_status ls__instance_time(ls__instance *i);
 typedef struct ls__time {
     int64_t calls, ns;
 } ls__time;
-ls__time ls__instance_time_of(const ls__instance *i, int instruction); /* zeros: it does not count */
+ls__time ls__instance_time_of(const ls__instance *i,
+                              int instruction); /* zeros: it does not count */
 void ls__instance_time_anew(ls__instance *i);
+
+/* One more call of an instruction, which somebody else ran. */
+void ls__instance_time_add(ls__instance *i, int instruction, int64_t ns);
 
 /* Whether the next piece has any instruction: replicas may come to a meeting with nothing done. */
 bool ls__instance_has_work(const ls__instance *i);

@@ -24,6 +24,7 @@ const ls__pass ls__passes[] = {
     { "fuse-chain", true, ls__pass_fuse_chain, "element-wise chains" },
     { "fuse-update", true, ls__pass_fuse_update, "all updates of an optimizer in one" },
     { "products", true, NULL, "gradients of dense layers inside the update" },
+    { "early", true, NULL, "such updates before all replicas are done" },
     { "buckets", true, NULL, "gradients side by side" },
     { "memory", true, NULL, "memory used again after its last use" },
     { NULL, false, NULL, NULL },

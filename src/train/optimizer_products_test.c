@@ -94,7 +94,9 @@ static int run(int kind, int v, int devices, const int64_t *rows, const char *of
             LS_FRAME
                 assert_non_null(ls_run(s, step, batch_of(s, v, rows, i)));
         const ls__traced_step *traced = step->steps;
-        const ls__plan *plan = traced->meetings[traced->n_meetings - 1].plan;
+        const ls__plan *plan = traced->early.n_rows > 0
+                                   ? traced->early.piece.plan
+                                   : traced->meetings[traced->n_meetings - 1].plan;
         for (int i = 0; i < plan->n_instructions; i++)
             found += strstr(plan->instructions[i].node->op->name, "_products") != NULL;
         assert_non_null(strstr(ls_function_dump(step, LS_DUMP_TEXT, false), "matmul"));
