@@ -77,9 +77,12 @@ bool ls__update_products_fit(const ls__spec *x, const ls__spec *dy);
 /* What the kernel of X_products does, for ranks that come when they can: `begin` before any of
  * them; `join` on each one's thread, which does what is left together with those that are there,
  * and returns when all is done. Nobody waits for a rank that has not come. The first to join
- * writes: nobody reads the cells any more, and ls__cell_unshare was called. */
-void ls__update_products_begin(ls_call *c, int ranks);
-void ls__update_products_join(ls_call *c, int rank);
+ * writes: nobody reads the cells any more, and ls__cell_unshare was called. From then on until all
+ * is done the scratch memory of the call is used, and not before: calls that follow each other may
+ * have the same. */
+struct ls__products_work; /* update_products.h */
+void ls__update_products_begin(struct ls__products_work *w, ls_call *c, int ranks);
+void ls__update_products_join(struct ls__products_work *w, int rank);
 bool ls__is_update_products(const ls_op *op);
 
 /* ---- for the files of these rows ------------------------------------------------------ */

@@ -141,14 +141,14 @@ static size_t scratch(ls_call *c)
     int64_t floats = j.replicas * own_floats(&j);
     for (int r = 0; r < j.replicas; r++)
         floats += packed_floats(&j, r);
-    return sizeof(ls__products_work) + (size_t)floats * sizeof(float);
+    return (size_t)floats * sizeof(float);
 }
 
 /* What the call brings, and where in its scratch memory things go. */
 static void take_operands(const ls_call *c, ls__products_job *j)
 {
     const int first = ls__update_kind_of(c->op)->numbers;
-    float *room = (float *)((ls__products_work *)c->scratch + 1);
+    float *room = c->scratch;
     for (int r = 0; r < j->replicas; r++) {
         j->of[r].x = c->in_data[first + r];
         j->of[r].dy = c->in_data[first + j->replicas + r];
@@ -158,11 +158,10 @@ static void take_operands(const ls_call *c, ls__products_job *j)
     j->own = room;
 }
 
-static void begin(ls_call *c, int ranks, int stage)
+static void begin(ls__products_work *w, ls_call *c, int ranks, int stage)
 {
     const ls__update_kind *kind = ls__update_kind_of(c->op);
     const ls__reduced_attrs *a = c->attrs;
-    ls__products_work *w = c->scratch;
     ls__products_job *j = &w->j;
     *j = job_of(c);
     j->update = LS__PICK(ls__update_table)->update[kind->id][0];
@@ -176,27 +175,27 @@ static void begin(ls_call *c, int ranks, int stage)
     ls__products_deal(w, stage);
 }
 
-void ls__update_products_begin(ls_call *c, int ranks)
+void ls__update_products_begin(ls__products_work *w, ls_call *c, int ranks)
 {
-    begin(c, ranks, LS__PRODUCTS_OPEN);
+    begin(w, c, ranks, LS__PRODUCTS_OPEN);
 }
 
-static void join_share(void *call, int rank)
+static void join_share(void *work, int rank)
 {
-    ls__update_products_join(call, rank);
+    ls__update_products_join(work, rank);
 }
 
 static ls_status kernel(ls_call *c)
 {
-    ls__products_work *w = c->scratch;
+    ls__products_work w;
     ls__team *team = ls__team_get();
     ls_status st = ls__update_unshare(c);
     if (st)
         return st;
-    begin(c, team ? team->ranks : 1, LS__PRODUCTS_OPEN + 1);
-    st = ls__products_open(w); /* here: this thread may keep a journal */
+    begin(&w, c, team ? team->ranks : 1, LS__PRODUCTS_OPEN + 1);
+    st = ls__products_open(&w); /* here: this thread may keep a journal */
     if (!st)
-        ls__team_share(team, w->j.ranks, join_share, c);
+        ls__team_share(team, w.j.ranks, join_share, &w);
     return st;
 }
 

@@ -54,7 +54,6 @@ enum ls__products_stage {
     LS__PRODUCTS_DONE
 };
 
-/* In the scratch memory of the call, before all else. */
 typedef struct ls__products_work {
     ls__products_job j;
     const ls_call *c;

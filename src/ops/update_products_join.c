@@ -91,9 +91,8 @@ static int stage_now(work *w)
     return atomic_load_explicit(&w->stage, memory_order_acquire);
 }
 
-void ls__update_products_join(ls_call *c, int rank)
+void ls__update_products_join(work *w, int rank)
 {
-    work *w = c->scratch;
     const uint64_t fpu = ls__fpu_enter();
     for (int stage = stage_now(w); stage < LS__PRODUCTS_DONE; stage = stage_now(w)) {
         const int64_t done = run(w, stage, rank);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "dispatch/call.h"
-#include "ops/update.h"
+#include "ops/update_products.h"
 #include "strategy/step.h"
 
 /* ---- when a row is ready ---------------------------------------------------------------------- */
@@ -180,6 +180,22 @@ static ls_status find_meets(ls__traced_step *step)
     return LS_OK;
 }
 
+/* In the plan; what is known of each while it is made is its own, unlike scratch memory. */
+static ls_status find_rows(ls__early *early)
+{
+    const ls__plan *plan = early->piece.plan;
+    for (int i = 0, row = 0; i < plan->n_instructions; i++) {
+        if (!ls__is_update_products(plan->instructions[i].node->op))
+            continue;
+        ls__products_work *work = aligned_alloc(_Alignof(ls__products_work), sizeof *work);
+        if (!work)
+            return ls__fail_memory("a traced step", sizeof *work);
+        early->rows[row].work = work;
+        early->rows[row++].instruction = i;
+    }
+    return LS_OK;
+}
+
 ls_status ls__early_compile(ls__traced_step *step, ls__pass_set off)
 {
     ls__early *early = &step->early;
@@ -195,10 +211,9 @@ ls_status ls__early_compile(ls__traced_step *step, ls__pass_set off)
     p->plan = copy ? ls__plan_make(copy, off, LS__PLAN_NO_UNDO) : NULL;
     if (!p->plan)
         return ls_error_pending();
-    for (int i = 0, row = 0; i < p->plan->n_instructions; i++)
-        if (ls__is_update_products(p->plan->instructions[i].node->op))
-            early->rows[row++].instruction = i;
-    st = ls__piece_make_inputs(p);
+    st = find_rows(early);
+    if (!st)
+        st = ls__piece_make_inputs(p);
     return st ? st : ls__instance_open(p->plan, NULL, &p->instance);
 }
 
@@ -206,6 +221,7 @@ void ls__early_free(ls__early *early)
 {
     for (int i = 0; early->rows && i < early->n_rows; i++) {
         free(early->rows[i].ready);
+        free(early->rows[i].work);
         free(early->rows[i].spent);
     }
     free(early->rows);

@@ -24,7 +24,8 @@ typedef struct ls__early_row {
     int instruction; /* of the piece's plan */
     int *ready;      /* per replica: where in its program it is done with what the row needs */
     ls__event came;  /* replicas that were there, in all steps */
-    int64_t *spent;  /* per device, in this step: nanoseconds. NULL: nobody wants to know */
+    struct ls__products_work *work;
+    int64_t *spent; /* per device, in this step: nanoseconds. NULL: nobody wants to know */
 } ls__early_row;
 
 typedef struct ls__early {

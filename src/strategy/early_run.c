@@ -7,11 +7,6 @@
 #include "strategy/early.h"
 #include "strategy/step.h"
 
-static ls_call *call_of(const ls__early *early, int row)
-{
-    return ls__instance_call(early->piece.instance, early->rows[row].instruction);
-}
-
 ls_status ls__early_begin(ls__early *early)
 {
     ls__piece *p = &early->piece;
@@ -31,7 +26,9 @@ void ls__early_open(ls__early *early, const ls__traced_step *step, int devices)
     }
     ls__instance_inputs(p->instance, p->inputs);
     for (int row = 0; row < early->n_rows; row++)
-        ls__update_products_begin(call_of(early, row), devices);
+        ls__update_products_begin(early->rows[row].work,
+                                  ls__instance_call(p->instance, early->rows[row].instruction),
+                                  devices);
     early->devices = devices;
 }
 
@@ -39,7 +36,7 @@ void ls__early_join(ls__early *early, int row, int device)
 {
     int64_t *spent = early->rows[row].spent;
     const int64_t begin = spent ? ls__now() : 0;
-    ls__update_products_join(call_of(early, row), device);
+    ls__update_products_join(early->rows[row].work, device);
     if (spent)
         spent[device] = ls__now() - begin;
 }

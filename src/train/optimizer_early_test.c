@@ -192,8 +192,7 @@ static void others_do_not_wait(void **state)
             assert_int_equal(step(n, 0, GOES_ON, first), LS_OK);
             const ls__early *early = early_of(n);
             assert_int_equal(early->n_rows, 1);
-            const ls_call *c = ls__instance_call(early->piece.instance, early->rows[0].instruction);
-            stage_of_update = &((ls__products_work *)c->scratch)->stage;
+            stage_of_update = &early->rows[0].work->stage;
             saw_update = false;
             assert_int_equal(step(n, whose, WAITS_FOR_UPDATE, first), LS_OK);
             assert_true(saw_update);

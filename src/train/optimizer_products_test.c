@@ -15,7 +15,7 @@
 #include "tensor/test_support.h"
 #include "train/events.h"
 
-enum { IN = 530, MOST_OUT = 544, STEPS = 2, MOST = 5 };
+enum { IN = 530, MOST_OUT = 544, LAST = 48, STEPS = 2, MOST = 5 };
 
 /* Columns of the weights: many and few, in whole vectors, or not. */
 static const int64_t widths[] = { MOST_OUT, 515, 64, 41 };
@@ -24,12 +24,15 @@ static int64_t out_columns;
 /* What comes in is mostly zeros, which are left out; one number is infinite, so that they are not. */
 static bool zeros, infinite;
 
+/* There is a second layer: two updates by products. */
+static bool deep;
+
 typedef struct net {
-    ls_variable *w, *b;
+    ls_variable *w, *b, *last;
     ls_optimizer *optimizer;
 } net;
 
-/* One dense layer; what comes in is computed, so that it is nobody's but the step's. */
+/* A dense layer, or two; what comes in is computed, so that it is nobody's but the step's. */
 static ls_value *train(ls_value *batch, void *user)
 {
     net *n = user;
@@ -37,8 +40,10 @@ static ls_value *train(ls_value *batch, void *user)
     ls_tensor *x = ls_leaf_tensor(batch);
     x = zeros ? ls_relu(ls_sub(x, ls_scalar(LS_F32, 0.5))) : ls_tanh(x);
     ls_tensor *y = ls_dense(x, ls_read(n->w), ls_read(n->b));
+    if (deep)
+        y = ls_matmul(ls_tanh(y), ls_read(n->last));
     ls_tensor *loss = ls_mean(ls_square(y), LS_ALL_AXES, false);
-    ls_minimize(n->optimizer, tape, loss, 2, (ls_variable *[]){ n->w, n->b });
+    ls_minimize(n->optimizer, tape, loss, deep ? 3 : 2, (ls_variable *[]){ n->w, n->b, n->last });
     return ls_leaf(loss);
 }
 
@@ -86,6 +91,7 @@ static int run(int kind, int v, int devices, const int64_t *rows, const char *of
     LS_FRAME {
         LS_SCOPE (s) {
             n.w = ls_variable_new("w", ls_scale(numbers(IN, out_columns, 0.7, false), 0.1), true);
+            n.last = ls_variable_new("last", numbers(out_columns, LAST, 0.3, false), true);
             n.b = ls_variable_new("b", ls_zeros(LS_F32, LS_DIMS(out_columns)), true);
             n.optimizer = optimizer_of(kind);
         }
@@ -103,25 +109,28 @@ static int run(int kind, int v, int devices, const int64_t *rows, const char *of
         ls__buffer picture = { 0 }; /* of what was traced: without what has moved */
         assert_int_equal(ls__graph_def("the test", step, &picture), LS_OK);
         ls__buffer_free(&picture);
-        ls_copy_out(ls_read(n.w), out, sizeof(float) * IN * (size_t)out_columns);
+        const size_t floats = (size_t)(IN * out_columns);
+        ls_copy_out(ls_read(n.w), out, sizeof(float) * floats);
+        ls_copy_out(ls_read(n.last), out + floats, sizeof(float) * (size_t)out_columns * LAST);
         ls_function_free(step);
     }
     if (ls_error_pending())
         fail_msg("%s", ls_error_report());
     ls_variable_free(n.w);
     ls_variable_free(n.b);
+    ls_variable_free(n.last);
     ls_optimizer_free(n.optimizer);
     ls_strategy_free(s);
     return found;
 }
 
-static float want[IN * MOST_OUT], got[IN * MOST_OUT];
+static float want[(IN + LAST) * MOST_OUT], got[(IN + LAST) * MOST_OUT];
 
 /* One NaN is like any other. */
 static bool same(void)
 {
     bool all = true;
-    for (int64_t i = 0; i < IN * out_columns; i++)
+    for (int64_t i = 0; i < (IN + LAST) * out_columns; i++)
         all &= memcmp(&want[i], &got[i], sizeof *got) == 0 || (isnan(want[i]) && isnan(got[i]));
     return all;
 }
@@ -134,7 +143,7 @@ static void compare_width(int kind, int v, const int64_t *rows, bool fits)
 #endif
     assert_int_equal(run(kind, v, 1, rows, "products", want), 0);
     for (int devices = 1; devices <= 2; devices++) {
-        assert_int_equal(run(kind, v, devices, rows, NULL, got), here && fits);
+        assert_int_equal(run(kind, v, devices, rows, NULL, got), here && fits ? 1 + deep : 0);
         if (!same())
             fail_msg("other bits: kind %d, %d replicas on %d devices, %d columns", kind, v, devices,
                      (int)out_columns);
@@ -164,6 +173,18 @@ static void any_number_of_replicas(void **state)
     compare(2, 5, (const int64_t[]){ 16, 16, 16, 16, 20 }, true);
 }
 
+static void two_layers(void **state)
+{
+    (void)state;
+    deep = true;
+    for (int kind = 0; kind < 4; kind++) {
+        out_columns = MOST_OUT;
+        compare_width(kind, 2, (const int64_t[]){ 32, 32 }, true);
+    }
+    compare_width(2, 3, (const int64_t[]){ 32, 17, 40 }, true);
+    deep = false;
+}
+
 static void without_zeros(void **state)
 {
     (void)state;
@@ -188,9 +209,8 @@ static void where_it_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_optimizer),
-        cmocka_unit_test(any_number_of_replicas),
-        cmocka_unit_test(without_zeros),
+        cmocka_unit_test(every_optimizer), cmocka_unit_test(any_number_of_replicas),
+        cmocka_unit_test(two_layers),      cmocka_unit_test(without_zeros),
         cmocka_unit_test(where_it_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
