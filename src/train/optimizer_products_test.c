@@ -135,15 +135,21 @@ static bool same(void)
     return all;
 }
 
+/* Who multiplies else is the reference, which takes its time and has nothing of all this. */
+static bool is_here(void)
+{
+#ifdef LS_HAVE_DNNL
+    return LS__PICK(ls__gemm_table)->plain != NULL;
+#else
+    return false;
+#endif
+}
+
 static void compare_width(int kind, int v, const int64_t *rows, bool fits)
 {
-    const bool here = LS__PICK(ls__gemm_table)->plain != NULL;
-#ifndef LS_HAVE_DNNL
-    fits = false; /* who multiplies else is the reference */
-#endif
     assert_int_equal(run(kind, v, 1, rows, "products", want), 0);
     for (int devices = 1; devices <= 2; devices++) {
-        assert_int_equal(run(kind, v, devices, rows, NULL, got), here && fits ? 1 + deep : 0);
+        assert_int_equal(run(kind, v, devices, rows, NULL, got), is_here() && fits ? 1 + deep : 0);
         if (!same())
             fail_msg("other bits: kind %d, %d replicas on %d devices, %d columns", kind, v, devices,
                      (int)out_columns);
@@ -152,7 +158,8 @@ static void compare_width(int kind, int v, const int64_t *rows, bool fits)
 
 static void compare(int kind, int v, const int64_t *rows, bool fits)
 {
-    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    const size_t n = sizeof widths / sizeof *widths;
+    for (size_t i = is_here() ? 0 : n - 1; i < n; i++) {
         out_columns = widths[i];
         compare_width(kind, v, rows, fits);
     }
@@ -177,11 +184,12 @@ static void two_layers(void **state)
 {
     (void)state;
     deep = true;
-    for (int kind = 0; kind < 4; kind++) {
-        out_columns = MOST_OUT;
+    out_columns = MOST_OUT;
+    for (int kind = 0; kind < 4 && is_here(); kind++) {
         compare_width(kind, 2, (const int64_t[]){ 32, 32 }, true);
     }
-    compare_width(2, 3, (const int64_t[]){ 32, 17, 40 }, true);
+    if (is_here())
+        compare_width(2, 3, (const int64_t[]){ 32, 17, 40 }, true);
     deep = false;
 }
 
