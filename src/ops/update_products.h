@@ -43,8 +43,7 @@ typedef struct ls__products_way {
 extern const ls__products_way ls__products_all;  /* update_products_all.c: every number of x */
 extern const ls__products_way ls__products_skip; /* update_products_skip.c: those that are not 0 */
 
-/* ---- ranks that come one by one (update_products_join.c)
- * ----------------------------------------- */
+/* ---- ranks that come one by one (update_products_join.c) ------------------------------ */
 
 enum ls__products_stage {
     LS__PRODUCTS_OPEN,  /* one part: the cells' memory for writing */

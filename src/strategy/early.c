@@ -7,7 +7,6 @@
 #include "strategy/early.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "dispatch/call.h"
 #include "ops/update_products.h"

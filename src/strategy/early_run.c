@@ -1,6 +1,5 @@
 /* Early updates in a step (early.h). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ops/update.h"
 #include "os/clock.h"

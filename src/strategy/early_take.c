@@ -7,7 +7,6 @@
  * The numbers are made once more, in the graph of the rows: they are few.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ops/update.h"
 #include "strategy/step.h"

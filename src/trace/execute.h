@@ -70,8 +70,8 @@ ls_status ls__instance_time(ls__instance *i);
 typedef struct ls__time {
     int64_t calls, ns;
 } ls__time;
-ls__time ls__instance_time_of(const ls__instance *i,
-                              int instruction); /* zeros: it does not count */
+/* Zeros: it does not count. */
+ls__time ls__instance_time_of(const ls__instance *i, int instruction);
 void ls__instance_time_anew(ls__instance *i);
 
 /* One more call of an instruction, which somebody else ran. */

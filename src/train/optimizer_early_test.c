@@ -16,6 +16,7 @@
 #include "ops/update_products.h"
 #include "strategy/step.h"
 #include "tensor/test_support.h"
+#include "train/products_test_support.h"
 
 enum { IN = 530, OUT = 64, ROWS = 32, MOST = 4 };
 
@@ -168,24 +169,13 @@ static const ls__early *early_of(const net *n)
     return &((const ls__traced_step *)n->step->steps)->early;
 }
 
-/* Whether this processor multiplies by itself; else there is nothing of all this. */
-static bool is_here(void)
-{
-#ifdef LS_HAVE_DNNL
-    return LS__PICK(ls__gemm_table)->plain != NULL;
-#else
-    return false;
-#endif
-}
-
-/* ---- tests
- * ----------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------- */
 
 static void others_do_not_wait(void **state)
 {
     (void)state;
     float first[MOST];
-    for (int replicas = 2; replicas <= 4 && is_here(); replicas += 2)
+    for (int replicas = 2; replicas <= 4 && ls__products_are_here(); replicas += 2)
         for (int whose = replicas / 2 - 1; whose < replicas;
              whose += replicas / 2) { /* the last of a device */
             net *n = open_net(replicas, 2, (ls_mirrored_options){ 0 }, NULL);
@@ -287,7 +277,7 @@ static void the_same_bits_without(void **state)
                 n = open_net(replicas, devices, ways[way], NULL);
                 for (int i = 0; i < 3; i++)
                     assert_int_equal(step(n, 0, GOES_ON, first), LS_OK);
-                assert_int_equal(early_of(n)->n_rows, is_here());
+                assert_int_equal(early_of(n)->n_rows, ls__products_are_here());
                 weights(n, got);
                 assert_memory_equal(want, got, sizeof got);
                 close_net(n);

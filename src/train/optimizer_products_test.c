@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/gemm.h"
 #include "strategy/step.h"
 #include "tensor/test_support.h"
 #include "train/events.h"
+#include "train/products_test_support.h"
 
 enum { IN = 530, MOST_OUT = 544, LAST = 48, STEPS = 2, MOST = 5 };
 
@@ -135,21 +135,12 @@ static bool same(void)
     return all;
 }
 
-/* Who multiplies else is the reference, which takes its time and has nothing of all this. */
-static bool is_here(void)
-{
-#ifdef LS_HAVE_DNNL
-    return LS__PICK(ls__gemm_table)->plain != NULL;
-#else
-    return false;
-#endif
-}
-
 static void compare_width(int kind, int v, const int64_t *rows, bool fits)
 {
     assert_int_equal(run(kind, v, 1, rows, "products", want), 0);
     for (int devices = 1; devices <= 2; devices++) {
-        assert_int_equal(run(kind, v, devices, rows, NULL, got), is_here() && fits ? 1 + deep : 0);
+        assert_int_equal(run(kind, v, devices, rows, NULL, got),
+                         ls__products_are_here() && fits ? 1 + deep : 0);
         if (!same())
             fail_msg("other bits: kind %d, %d replicas on %d devices, %d columns", kind, v, devices,
                      (int)out_columns);
@@ -159,7 +150,7 @@ static void compare_width(int kind, int v, const int64_t *rows, bool fits)
 static void compare(int kind, int v, const int64_t *rows, bool fits)
 {
     const size_t n = sizeof widths / sizeof *widths;
-    for (size_t i = is_here() ? 0 : n - 1; i < n; i++) {
+    for (size_t i = ls__products_are_here() ? 0 : n - 1; i < n; i++) {
         out_columns = widths[i];
         compare_width(kind, v, rows, fits);
     }
@@ -185,10 +176,9 @@ static void two_layers(void **state)
     (void)state;
     deep = true;
     out_columns = MOST_OUT;
-    for (int kind = 0; kind < 4 && is_here(); kind++) {
+    for (int kind = 0; kind < 4 && ls__products_are_here(); kind++)
         compare_width(kind, 2, (const int64_t[]){ 32, 32 }, true);
-    }
-    if (is_here())
+    if (ls__products_are_here())
         compare_width(2, 3, (const int64_t[]){ 32, 17, 40 }, true);
     deep = false;
 }
