@@ -47,21 +47,25 @@ static bool looks_at_cells(const reader *r, const ls__instruction *instruction)
     return false;
 }
 
-/* Whether the replica brings the wire for this row, as it is or as what it is a view of. */
+static bool is_view_of(const ls__graph *g, int view, int wire)
+{
+    while (view != wire) {
+        const ls__wire *w = &g->wires[view];
+        if (w->kind != LS__WIRE_RESULT || !(w->node->op->flags & LS_OP_ALIAS))
+            return false;
+        view = w->node->inputs[0];
+    }
+    return true;
+}
+
+/* Whether the replica brings the wire for this row, or a view of it. */
 static bool is_brought(const reader *r, int wire)
 {
-    const ls__graph *g = r->plan->graph;
     for (int i = 0; i < r->row->n_inputs; i++) {
         const ls__wire *in = &r->rows->wires[r->row->inputs[i]];
         if (in->kind != LS__WIRE_INPUT || r->gained->at[in->index].from != r->replica)
             continue;
-        int mine = r->meet->inputs[r->gained->at[in->index].index];
-        for (const ls__wire *w = &g->wires[mine]; mine != wire; w = &g->wires[mine]) {
-            if (w->kind != LS__WIRE_RESULT || !(w->node->op->flags & LS_OP_ALIAS))
-                break;
-            mine = w->node->inputs[0];
-        }
-        if (mine == wire)
+        if (is_view_of(r->plan->graph, r->meet->inputs[r->gained->at[in->index].index], wire))
             return true;
     }
     return false;
@@ -86,8 +90,7 @@ static int ready_at(const reader *r, int meet)
     return at;
 }
 
-/* ---- compiling
- * -------------------------------------------------------------------------------------- */
+/* ---- compiling ----------------------------------------------------------------------------- */
 
 typedef struct candidate {
     ls__node *node;

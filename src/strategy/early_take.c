@@ -3,7 +3,7 @@
  *   - nothing of the meeting, and nothing that programs do after it, can fail: an update is not
  *     undone;
  *   - nobody else at the meeting has to do with its cells;
- *   - its numbers are made of constants and variables as they were before the meeting.
+ *   - its numbers are made of constants, and of variables that nobody writes before the meeting.
  * The numbers are made once more, in the graph of the rows: they are few.
  */
 #include <stdlib.h>
@@ -59,45 +59,63 @@ static bool has_cells_alone(const ls__graph *g, const ls__node *row)
     return true;
 }
 
-/* Whether the cell that is read has been written by then. */
-static bool reads_what_was_written(const ls__graph *g, const ls__node *read)
+/* Whether the graph's nodes up to `end` write a variable. Of a program's, what meetings write is
+ * theirs. */
+static bool writes(const ls__graph *g, int end, const ls__cell *cell)
 {
-    for (int i = 0; i < read->at; i++)
-        for (int c = 0; c < read->n_cells; c++)
-            if (g->nodes[i]->op->flags & LS_OP_WRITES && has_cell(g->nodes[i], read->cells[c]))
+    for (int i = 0; i < end; i++) {
+        const ls__node *node = g->nodes[i];
+        if (!(node->op->flags & LS_OP_WRITES) || node->op->flags & LS__OP_SYNC)
+            continue;
+        for (int c = 0; c < node->n_cells; c++)
+            if (g->cells[node->cells[c]].cell == cell)
                 return true;
+    }
     return false;
 }
 
+/* Whether what is read at the meeting may have been written since replicas set out for it. */
+static bool reads_what_was_written(const ls__traced_step *step, const ls__graph *g,
+                                   const ls__node *read)
+{
+    const ls__cell *cell = g->cells[read->cells[0]].cell;
+    bool written = writes(g, read->at, cell);
+    for (int r = 0; r < step->replicas; r++) {
+        const ls__graph *program = step->programs[r].recorded;
+        written |= writes(program, program->n_nodes, cell);
+    }
+    return written;
+}
+
 /* Whether the wire is known before replicas come. */
-static bool is_known(const ls__graph *g, int wire)
+static bool is_known(const ls__traced_step *step, const ls__graph *g, int wire)
 {
     const ls__wire *w = &g->wires[wire];
     if (w->kind != LS__WIRE_RESULT)
         return w->kind == LS__WIRE_CONSTANT;
     const unsigned flags = w->node->op->flags;
-    if (flags & LS_OP_READS ? reads_what_was_written(g, w->node) : ls__node_has_effect(w->node))
+    if (flags & LS_OP_READS ? reads_what_was_written(step, g, w->node)
+                            : ls__node_has_effect(w->node))
         return false;
     for (int i = 0; i < w->node->n_inputs; i++)
-        if (!is_known(g, w->node->inputs[i]))
+        if (!is_known(step, g, w->node->inputs[i]))
             return false;
     return true;
 }
 
-static bool can_take(const ls__graph *g, const ls__node *row)
+static bool can_take(const ls__traced_step *step, const ls__graph *g, const ls__node *row)
 {
     if (!ls__is_update_products(row->op) || !has_cells_alone(g, row))
         return false;
     const int numbers = ls__update_kind_of(row->op)->numbers;
     for (int i = 0; i < row->n_inputs; i++)
-        if (i < numbers ? !is_known(g, row->inputs[i])
+        if (i < numbers ? !is_known(step, g, row->inputs[i])
                         : g->wires[row->inputs[i]].kind != LS__WIRE_INPUT)
             return false;
     return true;
 }
 
-/* ---- taking
- * --------------------------------------------------------------------------------------- */
+/* ---- taking -------------------------------------------------------------------------------- */
 
 static int take_wire(taking *w, int wire);
 
@@ -166,7 +184,7 @@ static ls_status take_rows(taking *w)
     bool *takes = calloc((size_t)w->from->n_nodes + 1, sizeof *takes);
     ls_status st = takes ? LS_OK : ls__fail_memory("a traced step", sizeof *takes);
     for (int i = 0; i < w->from->n_nodes && !st; i++)
-        if ((takes[i] = can_take(w->from, w->from->nodes[i])))
+        if ((takes[i] = can_take(w->step, w->from, w->from->nodes[i])))
             st = take_numbers(w, w->from->nodes[i]);
     for (int i = w->from->n_nodes; i-- > 0 && !st;) /* from behind: those before stay in place */
         if (takes[i]) {

@@ -119,8 +119,7 @@ static ls_status run_last(ls__replay *p, int k)
     return st;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------ */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 /* Whether any replica has something to do after the last meeting: else nobody is woken for it. */
 static bool has_more(const ls__replay *p)
@@ -250,8 +249,7 @@ static void begin_all(ls__replay *p, const ls__draw_state *draws)
             ls__draw_key(draws->seed, LS__DRAW_OPERATOR, -1, p->s->steps);
 }
 
-/* ---- results
- * ------------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------- */
 
 typedef struct results {
     ls__replay *p;
