@@ -3,6 +3,7 @@
 No peer runs here, and nothing is timed. Networks are parsed, written as FILE.c and trained for a step;
 ratios, spread and verdicts are made of known numbers; pictures have to be XML.
 """
+import itertools
 import json
 import os
 import subprocess
@@ -82,18 +83,18 @@ def canned(left_out=(), fails=None):
     """Three rounds of cnn: Lockstep 30, 40, 38; the better TensorFlow 10 (then one device), 10, 10."""
     speeds = {plan.BUILT_IN: (30, 40, 38), plan.MIRRORED: (8, 10, 9), plan.ONE_DEVICE: (10, 9, 10),
               plan.DDP: (4, 4, 4), plan.ONE_PROCESS: (5, 5, 5), plan.FILE: (30, 40, 38),
-              plan.ONE_CORE: (20, 20, 20)}
+              plan.ONE_CORE: (20, 20, 20), plan.TWO_APART: (30, 40, 38)}
     losses = {plan.BUILT_IN: (0.5, 0.4, 0.3), plan.MIRRORED: (0.3, 0.5, 0.4)}
     runs = []
     for way, each in speeds.items():
         for i, speed in enumerate(each):
-            one = {"round": i + 1, "case": "cnn", "way": way}
+            one = {"round": i + 1, "case": "cnn", "way": way, "turn": 1}
             if way == fails:
                 runs.append({**one, "failed": "out of <memory> & hope"})
             elif way not in left_out:
                 runs.append({**one, "samples_per_second": speed, "peak_rss_bytes": 2**20 * speed,
                              "loss": losses.get(way, (0.5, 0.5, 0.5))[i]})
-    runs += [{"round": r, "case": "cnn", "way": "lockstep train", "seconds": s}
+    runs += [{"round": r, "case": "cnn", "way": "lockstep train", "turn": 1, "seconds": s}
              for r, s in ((1, 0.2), (2, 0.4), (3, 0.25))]
     return runs
 
@@ -117,11 +118,27 @@ def ratios():
     check(abs(loss["value"] - 1) < 1e-12, f"means of losses: {loss}")
     memory = row_of(rows, "peak memory")
     check(memory["value"] == 38 / 9 and not memory["reached"], f"to the lesser memory: {memory}")
+    apart = row_of(rows, "apart")
+    check(apart["value"] == 1.9 and apart["reached"] is None and "MISSED" not in table.render([apart]), f"apart: {apart}")
     check(results.complete(rows), "all is there")
     text = table.render(rows)
     for wanted in "3..4", "at least 3 (aim 3.5)  reached, aim too", "7.6", "MISSED", "at most 0.3":
         check(wanted in text, f"'{wanted}' is not in the table:\n{text}")
     check("cnn, torch DDP" in table.speeds(canned()), "speeds lack a way")
+
+
+def several_turns():
+    """Ways that took the same turns are compared turn by turn; beside who took one, the median counts."""
+    own = {plan.BUILT_IN: (30, 10, 20), plan.FILE: (33, 8, 20), plan.ONE_CORE: (15, 10, 8),
+           plan.TWO_APART: (30, 15, 12)}
+    runs = [run for run in canned() if run["way"] not in own]
+    runs += [{"round": r, "case": "cnn", "way": way, "turn": t + 1, "samples_per_second": speed, "loss": 0.5,
+              "peak_rss_bytes": 1} for r in (1, 2, 3) for way, each in own.items() for t, speed in enumerate(each)]
+    rows = results.summary(plan.ROWS, runs, 3, {})
+    for words, value in ("as 1 on one core", 2), ("built-in", 1), ("fast as TensorFlow", 2), ("apart", 1.5):
+        check(row_of(rows, words)["value"] == value, f"{words}: {row_of(rows, words)}")
+    runs[-1] = {**runs[-1], "samples_per_second": None, "failed": "it ended"}
+    check("it ended" in row_of(results.summary(plan.ROWS, runs, 3, {}), "apart")["missing"], "one turn failed")
 
 
 def absent():
@@ -140,12 +157,20 @@ def turns():
     case = plan.CASES[0]
     orders = [run.in_turn(case, number, {plan.DDP: ""}) for number in (1, 2, 3)]
     check(len({order[0] for order in orders}) == 3, "rounds begin with the same system")
-    check(all(sorted(order) == sorted(set(case.ways) - {plan.DDP}) for order in orders), "other ways")
+    wanted = ([(way, 1) for way in case.ways if way != plan.DDP]
+              + [(way, turn) for way in plan.OWN for turn in range(2, case.turns + 1)])
+    check(all(sorted(order) == sorted(wanted) for order in orders), "other ways, or turns")
+    places = [[order.index((way, turn)) for way in plan.OWN] for order in orders for turn in range(2, case.turns + 1)]
+    for i, j in itertools.permutations(range(len(plan.OWN)), 2):
+        before = sum(place[i] < place[j] for place in places)
+        check(3 * before >= len(places), f"{plan.OWN[i]} is before {plan.OWN[j]} in {before} of {len(places)} turns")
+    single = run.in_turn(plan.CASES[3], 1, {})
+    check([way for way, _ in single] == list(plan.CASES[3].ways), f"one turn: {single}")
     runner = systems.Systems("build", "venv", "/nowhere")
     alone = runner.words(case, plan.ONE_PROCESS, 50, 3)
     check(alone[-4:] == ["--replicas", "1", "--batch", "128"] and "3" in alone, f"one process: {alone}")
-    core = runner.words(case, plan.ONE_CORE, 50, 3)
-    check(core[0] == "taskset" and core[-4:] == ["--replicas", "1", "--devices", "/cpu:0"], f"{core}")
+    core = runner.words(case, plan.ONE_CORE, 50, 3, 1)
+    check(core[:3] == ["taskset", "-c", "1"] and core[-4:] == ["--replicas", "1", "--devices", "/cpu:0"], f"{core}")
     check({row.case for row in plan.ROWS} == {c.name for c in plan.CASES}, "a case has no row, or a row no case")
 
 
@@ -195,6 +220,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         trains(os.path.abspath(sys.argv[1]), folder)
     ratios()
+    several_turns()
     absent()
     turns()
     pictures()

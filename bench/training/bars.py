@@ -16,17 +16,19 @@ def draw_row(picture, row, y, scale):
     if "missing" in row:
         picture.text(LEFT, y + 11, row["missing"], fill=svg.GREY)
         return
-    colour = svg.BLUE if row["reached"] else svg.ORANGE
+    missed = row["reached"] is False
+    colour = svg.GREY if row["bound"] is None else svg.ORANGE if missed else svg.BLUE
     picture.box(LEFT, y, scale * row["value"], BAR, colour)
     ends = [LEFT + scale * row[end] for end in ("least", "greatest")]
     picture.line(*(ends[0], y + BAR / 2), *(ends[1], y + BAR / 2), stroke=svg.INK)
     for end in ends:
         picture.line(end, y + 4, end, y + BAR - 4, stroke=svg.INK)
-    bound = LEFT + scale * row["bound"]
-    picture.line(bound, y - 3, bound, y + BAR + 3, stroke=svg.INK, width=2)
-    words = f"{table.number(row['value'])}, {table.wanted(row)}"
-    picture.text(beside, y + 11, words + ("" if row["reached"] else ": MISSED"),
-                 fill=svg.INK if row["reached"] else svg.ORANGE)
+    words = table.number(row["value"])
+    if row["bound"] is not None:
+        bound = LEFT + scale * row["bound"]
+        picture.line(bound, y - 3, bound, y + BAR + 3, stroke=svg.INK, width=2)
+        words += f", {table.wanted(row)}" + (": MISSED" if missed else "")
+    picture.text(beside, y + 11, words, fill=svg.ORANGE if missed else svg.INK)
 
 
 def bars(summarised, machine, when):
@@ -41,7 +43,7 @@ def bars(summarised, machine, when):
     for group, rows in groups.items():
         picture.text(20, y + 24, group, size=13, bold=True)
         y += GROUP
-        longest = max(max(row["bound"], row.get("greatest", 0)) for row in rows)
+        longest = max(max(row["bound"] or 0, row.get("greatest", 0)) for row in rows)
         for row in rows:
             draw_row(picture, row, y - 6, (WIDTH - LEFT - RIGHT) / longest)
             y += ROW

@@ -48,7 +48,7 @@ def measure(runner, point, rounds, quick):
              "--replicas", str(point.replicas), "--batch", str(point.batch),
              "--devices", "/cpu:0,/cpu:1" if point.replicas > 1 else "/cpu:0",
              "--steps", str(min(point.steps, QUICK_STEPS) if quick else point.steps)]
-    runs = sorted((systems.result(words) for _ in range(rounds)), key=lambda r: r["samples_per_second"])
+    runs = sorted((systems.result(systems.started(words)) for _ in range(rounds)), key=lambda r: r["samples_per_second"])
     return runs[len(runs) // 2]
 
 

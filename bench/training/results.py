@@ -1,10 +1,10 @@
 """From runs to rows: the ratios of each round, their median and spread, and what was reached. Pure.
 
-A run is a line that a system printed, with "round", "case" and "way". `summary` gives, for each row of
+A run is a line that a system printed, with "round", "case", "way" and "turn". `summary` gives, for each row of
 plan.py whose case was run, a dict with the row's words and
 
     value            the median of the rounds' ratios (of losses: the ratio of their means over seeds)
-    least, greatest  of the rounds' ratios
+    least, greatest  of the rounds' ratios, each of which is the median of its turns
     reached, aimed   against the row's bound and aim (None: there is none)
     missing          instead of these: why there is no value
 """
@@ -13,26 +13,41 @@ import statistics
 
 
 def figures_of(runs, case, way, figure):
-    """{round: number} of the runs that gave one."""
-    return {run["round"]: run[figure] for run in runs
-            if run["case"] == case and run["way"] == way and run.get(figure) is not None}
+    """{round: {turn: number}} of the runs that gave one."""
+    found = {}
+    for run in runs:
+        if run["case"] == case and run["way"] == way and run.get(figure) is not None:
+            found.setdefault(run["round"], {})[run["turn"]] = run[figure]
+    return found
+
+
+def ratio(row, ours, theirs):
+    """Of one round: ours to the better one of theirs, turn by turn if all took the same turns; the median of that.
+    Who took several turns beside one who took one is known by its median."""
+    if any(set(their) != set(ours) for their in theirs):
+        ours, *theirs = ({1: statistics.median(each.values())} for each in (ours, *theirs))
+    better = max if row.more else min
+    return statistics.median(mine / better(their[turn] for their in theirs) if theirs else mine
+                             for turn, mine in ours.items())
 
 
 def ratios(row, ours, theirs):
-    """Of each round that has all: ours to the better one of theirs in that round."""
-    better = max if row.more else min
+    """Of each round that has all."""
     common = set(ours).intersection(*theirs)
-    return [ours[r] / better(their[r] for their in theirs) if theirs else ours[r]
-            for r in sorted(common)]
+    return [ratio(row, ours[r], [their[r] for their in theirs]) for r in sorted(common)]
+
+
+def mean(figures):
+    return statistics.mean(number for turns in figures.values() for number in turns.values())
 
 
 def ratio_of_means(ours, theirs):
     """Losses: one that is lower in one round by luck does not count."""
-    return statistics.mean(ours.values()) / min(statistics.mean(t.values()) for t in theirs)
+    return mean(ours) / min(mean(their) for their in theirs)
 
 
 def missing(row, runs, left_out):
-    """Why a row has no value."""
+    """Why a row has no value; None: it has."""
     for way in (row.ours, *row.theirs):
         if way in left_out:
             return f"left out: {left_out[way]}"
@@ -40,19 +55,19 @@ def missing(row, runs, left_out):
                   if run["case"] == row.case and run["way"] == way and "failed" in run]
         if failed:
             return f"failed: {way}: {failed[0]}"
-    return "failed: not all was measured"
+    return None
 
 
 def value_of(row, runs, rounds, left_out):
     ours = figures_of(runs, row.case, row.ours, row.figure)
     theirs = [figures_of(runs, row.case, way, row.figure) for way in row.theirs]
     each = ratios(row, ours, theirs)
-    if len(each) < rounds:
-        return {"missing": missing(row, runs, left_out)}
+    why = missing(row, runs, left_out)
+    if why or len(each) < rounds:
+        return {"missing": why or "failed: not all was measured"}
     value = ratio_of_means(ours, theirs) if row.figure == "loss" else statistics.median(each)
     return {"value": value, "least": min(each), "greatest": max(each),
-            "reached": row.met(value, row.bound),
-            "aimed": None if row.aim is None else row.met(value, row.aim)}
+            "reached": row.met(value, row.bound), "aimed": row.met(value, row.aim)}
 
 
 def summary(rows, runs, rounds, left_out):

@@ -54,17 +54,27 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def rotated(ways, by):
+    by %= len(ways)
+    return ways[by:] + ways[:by]
+
+
 def in_turn(case, number, left_out):
-    """The ways of a case; each round begins with another one."""
+    """[(way, its turn)] of a round. Each round begins with another way. Turns but the first are of our own ways, all in a
+    row; each begins with another way and goes the other way round, so that who runs behind whom evens out."""
     ways = [way for way in case.ways if way not in left_out]
-    first = (number - 1) % len(ways)
-    return ways[first:] + ways[:first]
+    own = [way for way in ways if way in plan.OWN]
+    order = [(way, 1) for way in rotated(ways, number - 1)]
+    for turn in range(2, case.turns + 1):
+        forth = rotated(own, number + turn)
+        order += [(way, turn) for way in (forth if turn % 2 else reversed(forth))]
+    return order
 
 
-def measure(runner, case, way, steps, number):
+def measure(runner, case, way, steps, number, turn):
     """A run, or why there is none: one that failed does not end the others. A peer may try again: PyTorch's DDP
     ends now and then with "terminate called without an active exception"."""
-    run = {"round": number, "case": case.name, "way": way, "steps": steps, "seed": number}
+    run = {"round": number, "case": case.name, "way": way, "turn": turn, "steps": steps, "seed": number}
     for left in reversed(range(PEER_TRIES if way in plan.PEER_OF else 1)):
         try:
             return {**runner.run(case, way, steps, number), **run}
@@ -76,7 +86,7 @@ def measure(runner, case, way, steps, number):
 
 def time_starts(runner, number, count):
     """Runs of the row that tells how long a start takes; the first brings files into the page cache."""
-    run = {"round": number, "case": "cnn", "way": "lockstep train"}
+    run = {"round": number, "case": "cnn", "way": "lockstep train", "turn": 1}
     try:
         runner.seconds_to_first_step()
         each = sorted(runner.seconds_to_first_step() for _ in range(count))
@@ -94,8 +104,8 @@ def measure_all(args, runner, left_out):
                 continue
             say(f"round {number}, {case.name}...")
             steps = case.quick_steps if args.quick else case.steps
-            runs += [measure(runner, case, way, steps, number)
-                     for way in in_turn(case, number, left_out)]
+            runs += [measure(runner, case, way, steps, number, turn)
+                     for way, turn in in_turn(case, number, left_out)]
         if "cnn" in args.cases:
             runs.append(time_starts(runner, number, QUICK_STARTS if args.quick else STARTS))
     return runs

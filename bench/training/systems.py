@@ -14,6 +14,9 @@ import plan
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 900  # seconds, after which a run counts as hanging
 ONE_DEVICE = ("--replicas", "1", "--devices", "/cpu:0")
+# Ways with a process on each of these cores; others are one process, on all.
+CORES_OF = {plan.ONE_CORE: lambda: sorted(os.sched_getaffinity(0))[:1],
+            plan.TWO_APART: lambda: sorted(os.sched_getaffinity(0))[:2]}
 
 
 class Failed(Exception):
@@ -25,17 +28,29 @@ def last_line(text):
     return lines[-1].strip() if lines else "it says nothing"
 
 
-def result(words):
-    """The last line of JSON that a command prints, as a dict."""
+def started(words):
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def result(process):
+    """The last line of JSON that it prints, as a dict."""
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=PATIENCE, text=True)
+        out, errors = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
         raise Failed(f"no end after {PATIENCE} seconds") from None
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not lines:
-        raise Failed(last_line(done.stderr))
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if process.returncode or not lines:
+        raise Failed(last_line(errors))
     return json.loads(lines[-1])
+
+
+def added_up(runs):
+    """One line for processes that ran at the same time, apart."""
+    return {**runs[0], "samples_per_second": sum(run["samples_per_second"] for run in runs),
+            "peak_rss_bytes": sum(run["peak_rss_bytes"] for run in runs)}
 
 
 class Systems:
@@ -61,8 +76,8 @@ class Systems:
             file.write(network.c_source(text))
         return path
 
-    def words(self, case, way, steps, seed):
-        """The command line of a way."""
+    def words(self, case, way, steps, seed, core=None):
+        """The command line of a way, on one core or on all."""
         common = ["--steps", str(steps), "--seed", str(seed)]
         if way in plan.PEER_OF:
             script = os.path.join(HERE, f"peer_{plan.PEER_OF[way]}.py")
@@ -73,13 +88,19 @@ class Systems:
         model = self.file_of(case.network) if way == plan.FILE else case.name
         words = [self.lockstep, "bench", "train", model, "--json", *common,
                  "--batch", str(case.batch)]
-        if way == plan.ONE_CORE:
-            core = min(os.sched_getaffinity(0))
+        if core is not None:
             return ["taskset", "-c", str(core), *words, *ONE_DEVICE]
         return [*words, "--replicas", "2"]
 
     def run(self, case, way, steps, seed):
-        return result(self.words(case, way, steps, seed))
+        cores = CORES_OF.get(way, lambda: [None])()
+        processes = [started(self.words(case, way, steps, seed, core)) for core in cores]
+        try:
+            return added_up([result(process) for process in processes])
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
 
     def seconds_to_first_step(self):
         """From the start of the process to the line that tells of its first step."""

@@ -7,11 +7,15 @@ def number(value):
 
 
 def wanted(row):
+    if row["bound"] is None:
+        return "-"
     text = f"at {'least' if row['more'] else 'most'} {row['bound']:g}"
     return text + (f" (aim {row['aim']:g})" if row["aim"] is not None else "")
 
 
 def verdict(row):
+    if row["reached"] is None:
+        return ""
     if not row["reached"]:
         return "MISSED"
     return "reached, aim too" if row["aimed"] else "reached"
