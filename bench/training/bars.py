@@ -1,7 +1,7 @@
 """The rows of `make bench` as bars: bars(summary, machine line, when) -> SVG.
 
 A group has a scale of its own, from 0. The bar is the median, the thin line over it the spread of the
-rounds, the upright line what was wanted; a row that missed it is orange, and says so.
+rounds, the upright line what was wanted; a row that missed it is orange, and says so; one that wants nothing is grey.
 """
 import svg
 import table
@@ -38,7 +38,7 @@ def bars(summarised, machine, when):
     picture.text(20, 28, picture.title, size=17, bold=True)
     picture.text(20, 48, f"{machine}; {when}", size=11, fill=svg.GREY)
     picture.text(20, 64, "bar: median; thin line: least to greatest of the rounds; upright line: what "
-                 "is wanted; orange: missed", size=11, fill=svg.GREY)
+                 "is wanted; orange: missed; grey: nothing is wanted", size=11, fill=svg.GREY)
     y = HEAD
     for group, rows in groups.items():
         picture.text(20, y + 24, group, size=13, bold=True)
