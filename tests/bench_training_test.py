@@ -18,6 +18,7 @@ import bars
 import curves
 import growth
 import ideal
+import machine
 import network
 import plan
 import results
@@ -127,6 +128,17 @@ def ratios():
     check("cnn, torch DDP" in table.speeds(canned()), "speeds lack a way")
 
 
+def taken():
+    """What a hypervisor takes is between nothing and all; where nobody knows, the table says so."""
+    busy, gone = machine.time_of_cores()
+    check(0 <= gone <= busy, f"of {busy} ticks {gone} were taken")
+    check(machine.taken_since((busy + 10**9, gone)) is None, "ticks of no time were taken")
+    check(machine.taken_since((busy - 100, gone - 100)) > 0, "taken ticks are not seen")
+    runs = [{**run, "taken": 0.25} if run["way"] == plan.BUILT_IN else run for run in canned()]
+    lines = {line.split("  ")[0]: line for line in table.speeds(runs).splitlines()}
+    check(lines["cnn, lockstep"].endswith("25.0 %") and lines["cnn, torch DDP"].endswith("-"), f"taken: {lines}")
+
+
 def several_turns():
     """Ways that took the same turns are compared turn by turn; beside who took one, the median counts."""
     own = {plan.BUILT_IN: (30, 10, 20), plan.FILE: (33, 8, 20), plan.ONE_CORE: (15, 10, 8),
@@ -220,6 +232,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         trains(os.path.abspath(sys.argv[1]), folder)
     ratios()
+    taken()
     several_turns()
     absent()
     turns()

@@ -12,6 +12,26 @@ def first(path, label):
         return ""
 
 
+def time_of_cores():
+    """(busy, taken) ticks of all cores since the system began: those they were wanted for, and of these those that a
+    hypervisor gave to somebody else."""
+    try:
+        with open("/proc/stat", encoding="utf-8") as lines:
+            ticks = [int(word) for word in lines.readline().split()[1:]]
+    except OSError:
+        ticks = []
+    if len(ticks) < 8:
+        return 0, 0
+    user, nice, system, _, _, irq, softirq, taken = ticks[:8]
+    return user + nice + system + irq + softirq + taken, taken
+
+
+def taken_since(before):
+    """What part of the time since then was taken; None: nothing is known."""
+    busy, taken = (now - then for now, then in zip(time_of_cores(), before))
+    return taken / busy if busy > 0 else None
+
+
 def describe():
     memory = first("/proc/meminfo", "MemTotal").split()
     return {"cpu": first("/proc/cpuinfo", "model name") or platform.machine(),

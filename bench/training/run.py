@@ -76,8 +76,9 @@ def measure(runner, case, way, steps, number, turn):
     ends now and then with "terminate called without an active exception"."""
     run = {"round": number, "case": case.name, "way": way, "turn": turn, "steps": steps, "seed": number}
     for left in reversed(range(PEER_TRIES if way in plan.PEER_OF else 1)):
+        began = machine.time_of_cores()
         try:
-            return {**runner.run(case, way, steps, number), **run}
+            return {**runner.run(case, way, steps, number), **run, "taken": machine.taken_since(began)}
         except systems.Failed as reason:
             say(f"  {way}: {reason}{' (once more)' if left else ''}")
             why = str(reason)

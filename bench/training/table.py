@@ -56,17 +56,24 @@ def render(summarised):
     return "\n".join(text) + "\n"
 
 
+def taken(parts):
+    """By a hypervisor, of the cores' time; nothing where nobody knows."""
+    known = [part for part in parts if part is not None]
+    return f"{100 * statistics.mean(known):.1f} %" if known else "-"
+
+
 def speeds(runs):
     """Samples a second of every way, as they are: for those who want to see more than ratios."""
     found = {}
     for run in runs:
         if "samples_per_second" in run:
             found.setdefault((run["case"], run["way"]), []).append(run)
-    lines = [["case, way", "samples/s", "spread", "loss", "MiB"]]
+    lines = [["case, way", "samples/s", "spread", "loss", "MiB", "taken"]]
     for (case, way), those in found.items():
         rates = sorted(run["samples_per_second"] for run in those)
         lines.append([f"{case}, {way}", number(statistics.median(rates)),
                       f"{number(rates[0])}..{number(rates[-1])}",
                       f"{statistics.mean(run['loss'] for run in those):.4f}",
-                      f"{max(run['peak_rss_bytes'] for run in those) / 2**20:.0f}"])
+                      f"{max(run['peak_rss_bytes'] for run in those) / 2**20:.0f}",
+                      taken([run.get("taken") for run in those])])
     return "\n".join(aligned(lines)) + "\n"

@@ -277,7 +277,7 @@ ls_comm *ls_comm_local(const ls_comm_options *options)
     memset(comm->seats, 0, seats);
     comm->options = *options;
     comm->algorithm = options->algorithm ? options->algorithm : LS_ALGORITHM_DIRECT;
-    comm->spin = ls__spin_for(options->ranks);
+    comm->spin = ls__spin_for(options->ranks, LS__SPIN_LONG);
     /* A billion seconds are for ever, and fit. A nanosecond is the least that is a limit. */
     if (options->timeout > 0 && options->timeout < 1e9)
         comm->timeout = (int64_t)ceil(options->timeout * 1e9);

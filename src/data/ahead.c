@@ -31,7 +31,7 @@ ls_status ls__ahead_open(ls__it *it, ls__it *input, const ls__ahead_plan *plan, 
     a->it = it;
     a->input = input;
     a->plan = *plan;
-    a->spin = ls__spin_for(plan->threads + 1);
+    a->spin = ls__spin_for(plan->threads + 1, LS__SPIN_SHORT);
     ls__lock_init(&a->lock);
     ls__place_init(&a->work);
     ls__place_init(&a->ready);

@@ -24,6 +24,10 @@ enum { BEFORE_YIELDING = 200 };
 /* Turns without a pause, a nanosecond or two each. */
 enum { AT_ONCE = 150 };
 
+/* A yield may last as long as another thread likes to run: every so many, and nanoseconds after the first look
+ * at the clock, that is no spinning any more. */
+enum { LOOK_EVERY = 64, AT_MOST = 10000000 };
+
 /* The count of posts wraps: what counts is which side of `want` it is on. */
 static bool reached(uint32_t count, uint32_t want)
 {
@@ -40,9 +44,9 @@ static void pause_a_moment(void)
 #endif
 }
 
-int ls__spin_for(int threads)
+int ls__spin_for(int threads, int spin)
 {
-    return threads > ls__cores() ? LS__SPIN_NEVER : LS__SPIN_SHORT;
+    return threads > ls__cores() ? LS__SPIN_NEVER : spin;
 }
 
 void ls__event_post_many(ls__event *e, uint32_t many)
@@ -98,8 +102,18 @@ bool ls__event_reached(ls__event *e, uint32_t want)
     return reached(atomic_load_explicit(&e->count, memory_order_acquire), want);
 }
 
+/* `since`: 0, or when it began. */
+static bool is_long_ago(int64_t *since)
+{
+    const int64_t now = ls__now();
+    if (!*since)
+        *since = now;
+    return now - *since > AT_MOST;
+}
+
 bool ls__event_wait_until(ls__event *e, uint32_t want, int spin, ls__deadline *deadline)
 {
+    int64_t since = 0;
     /* Threads that meet at once are there within tens of nanoseconds, less than a pause takes. */
     for (int turn = 0; turn < AT_ONCE && spin > 0; turn++)
         if (ls__event_reached(e, want))
@@ -110,6 +124,8 @@ bool ls__event_wait_until(ls__event *e, uint32_t want, int spin, ls__deadline *d
         /* Who is waited for may be kept from this very core by the waiting. */
         if (turn < BEFORE_YIELDING)
             pause_a_moment();
+        else if (turn % LOOK_EVERY == 0 && is_long_ago(&since))
+            break;
         else
             sched_yield();
     }

@@ -66,6 +66,7 @@ static void to_and_fro_spinning(void **state)
 {
     (void)state;
     play(100000, LS__SPIN_SHORT);
+    play(100000, LS__SPIN_LONG);
 }
 
 /* Few turns, so that the other side comes while one is falling asleep. */
@@ -138,7 +139,9 @@ static void a_deadline_ends_a_wait(void **state)
 {
     (void)state;
     ls__event e = { 0 };
-    for (int spin = LS__SPIN_NEVER; spin <= LS__SPIN_SHORT; spin += LS__SPIN_SHORT) {
+    const int spins[] = { LS__SPIN_NEVER, LS__SPIN_SHORT, LS__SPIN_LONG };
+    for (size_t k = 0; k < sizeof spins / sizeof spins[0]; k++) {
+        const int spin = spins[k];
         ls__deadline d = { .limit = 1000000 };
         assert_false(ls__event_wait_until(&e, 1, spin, &d));
         assert_true(d.at > 0);

@@ -172,7 +172,7 @@ static ls_status place(ls_strategy *s, const device_list *list)
     s->device_names = names;
     s->replica_names = of_replicas;
     s->n_devices = list->count;
-    s->spin = ls__spin_for(list->count);
+    s->spin = ls__spin_for(list->count, LS__SPIN_LONG);
     return LS_OK;
 }
 
