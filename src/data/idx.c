@@ -3,7 +3,7 @@
  * big-endian 32-bit numbers, then the elements, big-endian too.
  *
  * Invariant: memory is only asked for as far as the file really goes: what a
- * damaged header claims is read in steps, so it cannot make us allocate for it.
+ * damaged header claims beyond that is read in steps, so it cannot make us allocate for it.
  */
 #include <lockstep/data.h>
 
@@ -94,6 +94,15 @@ static ls_status read_all(ls__reader *r, size_t bytes, uint8_t **out)
     return LS_OK;
 }
 
+/* Bytes as they are, of a file that is large enough for them: read where they stay. */
+static ls_tensor *read_bytes(ls__reader *r, const ls__spec *spec)
+{
+    ls_tensor *t = ls__tensor_new("ls_read_idx", spec);
+    if (!t || ls__reader_read(r, ls__data(t), ls__spec_bytes(spec)) || ls__reader_at_end(r))
+        return NULL;
+    return t;
+}
+
 static ls_tensor *read_body(ls__reader *r, const char *path)
 {
     const idx_type *type;
@@ -102,6 +111,8 @@ static ls_tensor *read_body(ls__reader *r, const char *path)
     if (read_header(r, path, &type, &spec))
         return NULL;
     int64_t count = ls__spec_count(&spec);
+    if (type->dtype == LS_U8 && ls__reader_likely_has(r, (size_t)count))
+        return read_bytes(r, &spec);
     if (read_all(r, (size_t)count * type->bytes, &raw) || ls__reader_at_end(r)) {
         free(raw);
         return NULL;

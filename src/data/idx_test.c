@@ -290,6 +290,14 @@ static void lying_headers(void **state)
         failed(LS_CORRUPT, path);
 
         /* Sizes far beyond the file: refused without asking for the memory first. */
+        header(&b, 0x08, 3, (uint32_t[]){ 4000, 1000, 1000 });
+        put(&b, 0, 8);
+        size_t at_first, most, most_then;
+        ls_memory(&at_first, &most);
+        assert_null(read_back(&b));
+        failed(LS_CORRUPT, path);
+        ls_memory(&at_first, &most_then);
+        assert_true(most_then <= most + 64 * 1024 * 1024);
         static const uint32_t huge[][3] = { { 0xFFFFFFFF, 1, 1 },
                                             { 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF },
                                             { 0x80000000, 0x80000000, 2 },
@@ -416,6 +424,53 @@ static void compressed(void **state)
     }
 }
 
+/* Bytes for which there is room at once, by the file's size, and bytes packed so much that they are read in
+ * steps: whole, cut short anywhere, one too many, and with a header that lies. */
+static void packed_bytes(void **state)
+{
+    (void)state;
+    for (int dull = 0; dull < 2; dull++)
+        LS_FRAME {
+            enum { SIDE = 60, ALL = SIDE * SIDE };
+            bytes b;
+            header(&b, 0x08, 2, (uint32_t[]){ SIDE, SIDE });
+            for (uint32_t i = 0; i < ALL; i++)
+                put(&b, dull ? 7 : i * 2654435761u >> 24, 1);
+            if (!compress_it(&b))
+                skip();
+            bytes file = { .n = 0 };
+            FILE *f = fopen(zipped, "rb");
+            assert_non_null(f);
+            file.n = fread(file.at, 1, sizeof file.at, f);
+            fclose(f);
+            assert_true(dull ? file.n < ALL / 20 : file.n > ALL / 4);
+            ls_tensor *t = ls_read_idx(zipped);
+            if (!t) {
+                failed(LS_UNSUPPORTED, "gz");
+                skip();
+            }
+            assert_string_equal(ls_describe(t), "u8[60,60]");
+            assert_memory_equal(ls_data(t), b.at + b.n - ALL, ALL);
+            for (size_t cut = 0; cut < file.n; cut += dull ? 1 : 37) {
+                save_to(path, file.at, cut);
+                assert_null(ls_read_idx(path));
+                failed(LS_CORRUPT, path);
+            }
+            const bytes whole = b;
+            put(&b, 0, 1);
+            assert_true(compress_it(&b));
+            assert_null(ls_read_idx(zipped));
+            failed(LS_CORRUPT, "more data");
+            b = whole;
+            b.at[7]++; /* one row more */
+            assert_true(compress_it(&b));
+            assert_null(ls_read_idx(zipped));
+            failed(LS_CORRUPT, "wants");
+            assert_null(read_back(&b));
+            failed(LS_CORRUPT, "wants 60 more");
+        }
+}
+
 /* ---- Fashion-MNIST ----------------------------------------------------------------------- */
 
 #define PACKAGE "/usr/share/datasets/fashion-mnist"
@@ -500,6 +555,7 @@ int main(void)
         cmocka_unit_test_setup(every_bit_changed, clean),
         cmocka_unit_test_setup(no_file, clean),
         cmocka_unit_test_setup(compressed, clean),
+        cmocka_unit_test_setup(packed_bytes, clean),
         cmocka_unit_test_setup(fashion_mnist, clean),
         cmocka_unit_test_setup(fashion_mnist_elsewhere, clean),
     };

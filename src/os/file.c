@@ -45,6 +45,13 @@ ls_status ls__reader_read(ls__reader *r, void *to, size_t bytes)
                     "the file is cut short: fetch it again");
 }
 
+bool ls__reader_likely_has(const ls__reader *r, size_t bytes)
+{
+    enum { LIKELY = LS__PACKED_MOST / 8 };
+    const uint64_t most = ls__packed_can_follow(&r->file);
+    return most != UINT64_MAX && bytes <= (r->file.compression == LS__PLAIN ? most : most / LIKELY);
+}
+
 ls_status ls__reader_at_end(ls__reader *r)
 {
     char one;

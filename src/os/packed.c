@@ -50,9 +50,6 @@ static size_t read_plain(ls__packed *p, void *to, size_t bytes)
 
 enum { PACKED_AT_ONCE = 64 << 10 };
 
-/* Deflate's best case: 258 bytes by two bits. */
-enum { MOST_PER_BYTE = 1032 };
-
 struct ls__unpacking {
     ls__inflate *inflate;
     bool whole; /* the stream's end was seen, and its checksum was right */
@@ -249,7 +246,7 @@ uint64_t ls__packed_can_follow(const ls__packed *p)
     if (p->failed || fstat(p->file, &about) || !S_ISREG(about.st_mode))
         return UINT64_MAX;
     uint64_t size = (uint64_t)about.st_size, most;
-    if (p->compression != LS__PLAIN && __builtin_mul_overflow(size, MOST_PER_BYTE, &most))
+    if (p->compression != LS__PLAIN && __builtin_mul_overflow(size, LS__PACKED_MOST, &most))
         return UINT64_MAX;
     most = p->compression == LS__PLAIN ? size : most;
     return most > p->offset ? most - p->offset : 0;

@@ -50,6 +50,9 @@ ls_status ls__packed_failure(const ls__packed *p);
 /* Stands at this byte, or before it where only reading leads there: see p->offset. LS_IO. */
 ls_status ls__packed_seek(ls__packed *p, uint64_t offset);
 
+/* Of a packed byte at most so many come: deflate's best case is 258 by two bits. */
+enum { LS__PACKED_MOST = 1032 };
+
 /* The most bytes that can follow, by the file's size now. Whoever believes a length that is
  * written in a file asks this first. */
 uint64_t ls__packed_can_follow(const ls__packed *p);
