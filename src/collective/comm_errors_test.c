@@ -80,23 +80,35 @@ static ls_status stay_away(party *p, int rank)
     return ls_comm_all_reduce(p->comm, rank, LS_SUM, LS_F32, x, 4);
 }
 
-static void ranks_that_do_not_come(void **state)
+/* Whether those who stay away are named, and nobody else. */
+static bool names_who_stays_away(double timeout)
 {
-    (void)state;
     party p = { .ranks = 6, .share = stay_away };
-    p.comm = ls_comm_local(LS_COMM(.ranks = 6, .timeout = 0.02));
+    p.comm = ls_comm_local(LS_COMM(.ranks = 6, .timeout = timeout));
     hold(&p);
+    bool named = true;
     for (int r = 0; r < 6; r++) {
         assert_int_equal(p.status[r], LS_TIMEOUT);
         if (r == 1 || r == 3 || r == 4)
             continue;
-        assert_non_null(strstr(p.text[r], "rank 1, ranks 3 and 4"));
         assert_non_null(strstr(p.text[r], "all-reduce SUM of 4 f32"));
+        named = named && strstr(p.text[r], "rank 1, ranks 3 and 4");
     }
     float x[4];
     assert_int_equal(ls_comm_all_reduce(p.comm, 1, LS_SUM, LS_F32, x, 4), LS_TIMEOUT);
     ls_error();
     ls_comm_free(p.comm);
+    return named;
+}
+
+/* On a busy machine the others may be late, too: then they have more time. */
+static void ranks_that_do_not_come(void **state)
+{
+    (void)state;
+    double timeout = 0.02;
+    while (!names_who_stays_away(timeout) && timeout < 30)
+        timeout *= 8;
+    assert_true(timeout < 30);
 }
 
 /* ---- ended from outside --------------------------------------------------------------------------------- */
