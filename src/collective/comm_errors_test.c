@@ -105,10 +105,10 @@ static bool names_who_stays_away(double timeout)
 static void ranks_that_do_not_come(void **state)
 {
     (void)state;
-    double timeout = 0.02;
-    while (!names_who_stays_away(timeout) && timeout < 30)
-        timeout *= 8;
-    assert_true(timeout < 30);
+    bool named = false;
+    for (double timeout = 0.02; timeout < 30 && !named; timeout *= 8)
+        named = names_who_stays_away(timeout);
+    assert_true(named);
 }
 
 /* ---- ended from outside --------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * idx files, the format of MNIST: two zero bytes, a type, a rank, the sizes as
  * big-endian 32-bit numbers, then the elements, big-endian too.
  *
- * Invariant: memory is only asked for as far as the file really goes: what a
+ * Invariant: memory is only asked for as far as a file of this size is likely to go: what a
  * damaged header claims beyond that is read in steps, so it cannot make us allocate for it.
  */
 #include <lockstep/data.h>
