@@ -12,21 +12,17 @@
 #ifndef LS__COLLECTIVE_CLAIMS_H
 #define LS__COLLECTIVE_CLAIMS_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "os/range.h"
 
 enum { LS__CLAIMS_MOST = 16 }; /* ranks */
 
 typedef struct ls__claims {
     int ranks;
     struct {
-        _Alignas(
-            64) _Atomic uint64_t left; /* the first part, and above it the one behind the last */
+        _Alignas(64) ls__range left;
     } of[LS__CLAIMS_MOST];
 } ls__claims;
 
-/* Up to 2^31 parts. */
 void ls__claims_deal(ls__claims *claims, int ranks, int64_t parts);
 bool ls__claims_next(ls__claims *claims, int rank, int64_t *part);
 
