@@ -33,7 +33,7 @@ LS_BEGIN_DECLS
     X(LS_PHASE_INPUT, 0, "input")       /* waiting for a distributed dataset's next element */     \
     X(LS_PHASE_FORWARD, 1, "forward")   /* computing, up to the gradients */                       \
     X(LS_PHASE_BACKWARD, 2, "backward") /* computing gradients */                                  \
-    X(LS_PHASE_REDUCE, 3, "reduce")     /* waiting for other replicas, adding up with them */      \
+    X(LS_PHASE_REDUCE, 3, "reduce")     /* waiting for others, helping, adding up with them */     \
     X(LS_PHASE_APPLY, 4, "apply")       /* updating, also where reducing is part of that pass */   \
     X(LS_PHASE_OTHER, 5, "other")       /* the rest of a run */
 #define LS_PHASES 6

@@ -14,7 +14,8 @@
  * Bits: a sum runs over the taps in order, by fma, and the bias is added behind it, as in the
  * convolution by itself (conv_one.c). Of sums that differ, but not any more with the bias, the larger
  * one wins here and the first one there: the numbers are the same, the place may be another. Gradients
- * are summed over the windows of an image, then over images.
+ * are summed over the windows of an image, then over the images of a part (an eighth of all, one at least), then over
+ * parts, whoever makes them (os/help.h).
  */
 #ifndef LS__KERNELS_CONV_POOL_H
 #define LS__KERNELS_CONV_POOL_H

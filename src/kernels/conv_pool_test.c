@@ -9,6 +9,7 @@
 
 #include "kernels/pool.h"
 #include "kernels/test_numbers.h"
+#include "os/help_test_support.h"
 
 typedef struct setting {
     ls__conv_shape s;
@@ -83,12 +84,35 @@ static results with_kernels(const setting *t)
     return r;
 }
 
+enum { PARTS = 8 };
+
+/* Gradients of some images: of the filter and behind it of the bias. */
+typedef struct part {
+    float *sums;
+    int64_t n_dw, n;
+} part;
+
+/* `parts` of them into the first, as replicas are added up. */
+static void add_up(part *of, int parts)
+{
+    for (int gap = 1; gap < parts; gap *= 2)
+        for (int k = 0; k + gap < parts; k += 2 * gap)
+            for (int64_t i = 0; i < of->n; i++)
+                of[k].sums[i] += of[k + gap].sums[i];
+}
+
 /* The same by the reference, image by image. */
 static results with_reference(const setting *t)
 {
     const ls__conv_shape *s = &t->s;
     results r = room_for(t);
     const int64_t row = s->w + s->pad_left + s->pad_right;
+    const int parts = s->n < PARTS ? (int)s->n : PARTS;
+    part of[PARTS];
+    for (int k = 0; k < PARTS; k++) {
+        of[k] = (part){ .n_dw = s->kh * s->kw * s->oc, .n = (s->kh * s->kw + 1) * s->oc };
+        of[k].sums = calloc((size_t)of[k].n + 1, sizeof(float));
+    }
     float *frame = calloc((size_t)ls__conv_pool_scratch(s), sizeof *frame);
     const ls__conv_pool_image image = { .row = row,
                                         .k = s->kh,
@@ -98,14 +122,22 @@ static results with_reference(const setting *t)
                                         .pixel = s->oc,
                                         .group = 16,
                                         .data = frame };
-    for (int64_t n = 0; n < s->n; n++) {
+    for (int64_t n = 0, k = 0; n < s->n; n++) {
         for (int64_t y = 0; y < s->h; y++)
             memcpy(frame + (y + s->pad_top) * row + s->pad_left, t->x + (n * s->h + y) * s->w,
                    (size_t)s->w * sizeof *frame);
         const int64_t p = n * t->pooled / s->n, m = n * t->words / s->n;
+        while (n >= s->n * (k + 1) / parts)
+            k++;
         ls__conv_pool_reference.forward(&image, t->w, t->bias, r.p + p, r.marks + m);
-        ls__conv_pool_reference.backward(&image, t->dp + p, r.marks + m, r.dw, r.db);
+        ls__conv_pool_reference.backward(&image, t->dp + p, r.marks + m, of[k].sums,
+                                         of[k].sums + of[k].n_dw);
     }
+    add_up(of, parts);
+    memcpy(r.dw, of->sums, (size_t)of->n_dw * sizeof(float));
+    memcpy(r.db, of->sums + of->n_dw, (size_t)s->oc * sizeof(float));
+    for (int k = 0; k < PARTS; k++)
+        free(of[k].sums);
     free(frame);
     return r;
 }
@@ -132,6 +164,7 @@ static const struct {
     { 1, 12, 7, 5, 48, true },   { 2, 6, 6, 3, 8, false },    { 2, 8, 8, 5, 16, false },
     { 1, 4, 5, 3, 40, false },   { 1, 7, 7, 3, 5, false },    { 1, 6, 9, 5, 17, true },
     { 2, 3, 3, 3, 16, false },   { 0, 8, 8, 3, 16, false },   { 1, 30, 3, 3, 33, true },
+    { 19, 8, 7, 3, 32, false },  { 9, 7, 8, 5, 16, true },
 };
 
 enum { CASES = sizeof cases / sizeof cases[0] };
@@ -152,6 +185,42 @@ static void the_bits_of_the_reference(void **state)
         drop_results(&want);
         drop(&t);
     }
+}
+
+/* The first member's jobs are helped with. */
+static void check_helped(const setting *t, ls__help *help, int64_t leaves)
+{
+    const int64_t parts = t->s.n < PARTS ? t->s.n : PARTS;
+    ls__help_member *m = help->members;
+    const uint32_t given = m->given;
+    results want = with_kernels(t);
+    m->leaves = leaves;
+    ls__help_member *before = ls__help_join(help, 0);
+    results got = with_kernels(t);
+    ls__help_leave(before);
+    same_results(t, &got, &want);
+    if (parts > 1) /* there, and back */
+        assert_true(m->given - given >= 2 * (leaves < parts ? leaves : parts));
+    drop_results(&got);
+    drop_results(&want);
+}
+
+static void helpers_change_no_bit(void **state)
+{
+    (void)state;
+    static const int64_t leaves[] = { 1, 5, PARTS };
+    ls__help help;
+    crew c;
+    assert_true(ls__help_open(&help, 1));
+    crew_begin(&c, &help, 1);
+    for (int i = 0; i < CASES; i++) {
+        setting t = make_case(i);
+        for (int k = 0; k < 3; k++)
+            check_helped(&t, &help, leaves[k]);
+        drop(&t);
+    }
+    crew_end(&c);
+    ls__help_close(&help);
 }
 
 /* What the rows that it stands for compute. */
@@ -298,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bits_of_the_reference),
+        cmocka_unit_test(helpers_change_no_bit),
         cmocka_unit_test(what_one_after_the_other_gives),
         cmocka_unit_test(in_blocks_of_channels),
         cmocka_unit_test(numbers_that_are_not),

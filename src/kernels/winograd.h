@@ -14,8 +14,11 @@
  * way out; with `marks` the output is pooled too, 2 x 2, and its gradient comes from there (conv_pool.h says
  * what marks are): the larger image never reaches memory.
  *
- * Bits: those of the formulas in the order of the files, the same on every instruction set. Against plain
- * sums the error is a few times as large (design 6).
+ * An idle thread may take over parts (os/help.h): a block of tiles forward, some images back.
+ *
+ * Bits: those of the formulas in the order of the files, the same on every instruction set and whoever does a part: dU is a
+ * chain over the tiles of a part, then parts are added up. Against plain sums the error is a few times as large
+ * (design 6).
  */
 #ifndef LS__KERNELS_WINOGRAD_H
 #define LS__KERNELS_WINOGRAD_H
@@ -80,11 +83,12 @@ typedef struct ls__winograd_kernels {
                         uint16_t *marks);
     void (*give_back_pooled)(const ls__winograd_tiles *t, const float *dp, const uint16_t *marks,
                              float *dm, float *dbias);
-    /* All positions: c[rows][columns] = a[rows][deep] b[deep][columns]; c += a^T b, of `rows` rows. */
+    /* All positions: c[rows][columns] = a[rows][deep] b[deep][columns]; c = a^T b, of `rows` rows, or, with
+     * `add`, c += that. */
     void (*product)(int64_t rows, int64_t deep, int64_t columns, const float *a, const float *b,
                     float *c);
-    void (*product_add)(int64_t rows, int64_t high, int64_t columns, const float *a, const float *b,
-                        float *c);
+    void (*product_turned)(int64_t rows, int64_t high, int64_t columns, const float *a,
+                           const float *b, float *c, bool add);
 } ls__winograd_kernels;
 LS__ISA_TABLE(ls__winograd_kernels, ls__winograd_table);
 

@@ -9,6 +9,7 @@
 #include "kernels/conv_pool.h"
 #include "kernels/ref/ref_conv.h"
 #include "kernels/test_numbers.h"
+#include "os/help_test_support.h"
 
 typedef struct setting {
     ls__conv_shape s;
@@ -23,6 +24,7 @@ static const struct {
     { 3, 12, 9, 24, 40, 0 },  { 1, 3, 3, 16, 16, 0 },   { 2, 4, 17, 5, 80, 1 },
     { 1, 5, 6, 1, 3, 2 },     { 50, 6, 6, 17, 33, 0 },  { 0, 8, 8, 16, 16, 0 },
     { 2, 2, 2, 16, 16, 0 },   { 1, 1, 9, 16, 96, 1 },   { 1, 10, 10, 3, 112, 0 },
+    { 5, 28, 28, 16, 33, 1 }, /* the most parts, of one image and of two */
 };
 
 enum { CASES = sizeof cases / sizeof cases[0] };
@@ -207,41 +209,64 @@ static int64_t largest(const setting *t, const float *y, int64_t at)
     return best;
 }
 
+typedef struct pooled {
+    int64_t np, n_marks;
+    results r; /* y is pooled */
+    float *dp, *db;
+    uint16_t *marks;
+} pooled;
+
+static pooled run_pooled(const setting *t)
+{
+    const int64_t np = windows(&t->s) * t->s.oc;
+    const int64_t n_marks = windows(&t->s) * ls__conv_pool_groups(t->s.oc) * LS__CONV_POOL_WORDS;
+    pooled p = { .np = np,
+                 .n_marks = n_marks,
+                 .r = { dirty(np), dirty(t->nx), dirty(t->nw) },
+                 .dp = calloc((size_t)np + 1, sizeof(float)),
+                 .db = dirty(t->s.oc),
+                 .marks = calloc((size_t)n_marks + 1, sizeof(uint16_t)) };
+    for (int64_t i = 0; i < np; i++)
+        p.dp[i] = (float)sin((double)i);
+    float *scratch = dirty(ls__winograd_scratch(&t->s, true));
+    ls__winograd_forward(&t->s, t->x, t->w, t->bias, p.r.y, p.marks, scratch);
+    ls__winograd_backward(&t->s, t->x, t->w, p.dp, p.marks, p.r.dx, p.r.dw, p.db, scratch);
+    free(scratch);
+    return p;
+}
+
+static void drop_pooled(pooled *p)
+{
+    drop_results(&p->r);
+    free(p->dp);
+    free(p->db);
+    free(p->marks);
+}
+
 static void pooled_is_what_pooling_gives(void **state)
 {
     (void)state;
     for (int i = 0; i < CASES; i++) {
         setting t = make_case(i);
-        const int64_t np = windows(&t.s) * t.s.oc;
-        const int64_t words = windows(&t.s) * ls__conv_pool_groups(t.s.oc) * LS__CONV_POOL_WORDS;
-        float *p = dirty(np), *dp = numbers(np), *scratch = dirty(ls__winograd_scratch(&t.s, true));
-        float *db = dirty(t.s.oc), *sums = calloc((size_t)t.s.oc, sizeof *sums);
-        uint16_t *marks = malloc(((size_t)words + 1) * sizeof *marks);
-        results got = { NULL, dirty(t.nx), dirty(t.nw) };
-        ls__winograd_forward(&t.s, t.x, t.w, t.bias, p, marks, scratch);
-        ls__winograd_backward(&t.s, t.x, t.w, dp, marks, got.dx, got.dw, db, scratch);
+        float *sums = calloc((size_t)t.s.oc, sizeof *sums);
+        pooled got = run_pooled(&t);
         results plain = run(&t, NULL);
         memset(t.dy, 0, (size_t)t.ny * sizeof *t.dy);
-        for (int64_t k = 0; k < np; k++) {
+        for (int64_t k = 0; k < got.np; k++) {
             const int64_t place = largest(&t, plain.y, k);
             const float v = plain.y[place] + t.bias[k % t.s.oc], want = v > 0 ? v : 0;
-            same("p", &p[k], &want, sizeof want);
-            t.dy[place] = v > 0 ? dp[k] : 0;
-            sums[k % t.s.oc] += v > 0 ? dp[k] : 0;
+            same("p", &got.r.y[k], &want, sizeof want);
+            t.dy[place] = v > 0 ? got.dp[k] : 0;
+            sums[k % t.s.oc] += v > 0 ? got.dp[k] : 0;
         }
         results want = run(&t, NULL);
-        near(got.dx, want.dx, t.nx, 1e-4);
-        near(got.dw, want.dw, t.nw, 1e-4);
-        near(db, sums, t.s.oc, 1e-4);
-        drop_results(&got);
+        near(got.r.dx, want.dx, t.nx, 1e-4);
+        near(got.r.dw, want.dw, t.nw, 1e-4);
+        near(got.db, sums, t.s.oc, 1e-4);
+        drop_pooled(&got);
         drop_results(&plain);
         drop_results(&want);
-        free(p);
-        free(dp);
-        free(scratch);
-        free(db);
         free(sums);
-        free(marks);
         drop(&t);
     }
 }
@@ -262,6 +287,60 @@ static void numbers_that_are_not(void **state)
     free(p);
     free(scratch);
     drop(&t);
+}
+
+/* ---- with helpers ------------------------------------------------------------------------------ */
+
+/* `leaves` parts of each job to helpers; how many they took. */
+static int64_t check_helped(const setting *t, ls__help *help, int64_t leaves)
+{
+    ls__help_member *m = help->members;
+    const uint32_t given = m->given;
+    results want = run(t, t->bias);
+    pooled want_pooled = run_pooled(t);
+    m->leaves = leaves;
+    ls__help_member *before = ls__help_join(help, 0);
+    results got = run(t, t->bias);
+    pooled got_pooled = run_pooled(t);
+    ls__help_leave(before);
+    same("y", got.y, want.y, t->ny * 4);
+    same("dx", got.dx, want.dx, t->nx * 4);
+    same("dw", got.dw, want.dw, t->nw * 4);
+    same("p", got_pooled.r.y, want_pooled.r.y, want_pooled.np * 4);
+    same("marks", got_pooled.marks, want_pooled.marks, want_pooled.n_marks * 2);
+    same("dx of p", got_pooled.r.dx, want_pooled.r.dx, t->nx * 4);
+    same("dw of p", got_pooled.r.dw, want_pooled.r.dw, t->nw * 4);
+    same("dbias", got_pooled.db, want_pooled.db, t->s.oc * 4);
+    drop_results(&got);
+    drop_results(&want);
+    drop_pooled(&got_pooled);
+    drop_pooled(&want_pooled);
+    return m->given - given;
+}
+
+static void helpers_change_no_bit(void **state)
+{
+    (void)state;
+    enum { MOST_BACK = 4, ALL = 1000 };
+    ls__help help;
+    crew c;
+    assert_true(ls__help_open(&help, 1));
+    crew_begin(&c, &help, 1);
+    for (int i = 0; i < CASES; i++) {
+        setting t = make_case(i);
+        const int64_t tiles = t.s.n * ((t.s.oh + 3) / 4) * ((t.s.ow + 3) / 4);
+        const int64_t blocks = (tiles + LS__WINOGRAD_TILES - 1) / LS__WINOGRAD_TILES;
+        const int64_t there = blocks > 1 ? blocks : 0;
+        int64_t back = tiles / LS__WINOGRAD_TILES;
+        back = back < MOST_BACK ? back : MOST_BACK;
+        back = back < t.s.n ? back : t.s.n;
+        back = back > 1 ? back : 0; /* a single part is no job */
+        check_helped(&t, &help, 1);
+        assert_int_equal(check_helped(&t, &help, ALL), 2 * (there + back));
+        drop(&t);
+    }
+    crew_end(&c);
+    ls__help_close(&help);
 }
 
 /* ---- builds ------------------------------------------------------------------------------------ */
@@ -308,7 +387,7 @@ static float *by_build(const ls__winograd_kernels *k, const setting *t, bool poo
     }
     k->product(tiles.count, tiles.os, tiles.cs, dm, turned, dv);
     k->take_back(&tiles, dv, dx);
-    k->product_add(tiles.count, tiles.cs, tiles.os, v, dm, du);
+    k->product_turned(tiles.count, tiles.cs, tiles.os, v, dm, du, false);
     k->filter_back(&tiles, du, dw);
     free(marks);
     return all;
@@ -342,9 +421,13 @@ static void every_build_has_the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near_plain_sums),      cmocka_unit_test(bias_and_relu_come_last),
-        cmocka_unit_test(an_image_is_alone),    cmocka_unit_test(pooled_is_what_pooling_gives),
-        cmocka_unit_test(numbers_that_are_not), cmocka_unit_test(every_build_has_the_same_bits),
+        cmocka_unit_test(near_plain_sums),
+        cmocka_unit_test(bias_and_relu_come_last),
+        cmocka_unit_test(an_image_is_alone),
+        cmocka_unit_test(pooled_is_what_pooling_gives),
+        cmocka_unit_test(numbers_that_are_not),
+        cmocka_unit_test(helpers_change_no_bit),
+        cmocka_unit_test(every_build_has_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,18 @@ static bool is_long_ago(int64_t *since)
     return now - *since > AT_MOST;
 }
 
-bool ls__event_wait_until(ls__event *e, uint32_t want, int spin, ls__deadline *deadline)
+static void pause_turn(int turn)
+{
+    /* Who is waited for may be kept from this very core by the waiting. */
+    if (turn < BEFORE_YIELDING)
+        pause_a_moment();
+    else
+        sched_yield();
+}
+
+/* False: it has spun long enough. */
+static bool spin_until(ls__event *e, uint32_t want, int spin, ls__meanwhile_fn *meanwhile,
+                       void *arg)
 {
     int64_t since = 0;
     /* Threads that meet at once are there within tens of nanoseconds, less than a pause takes. */
@@ -121,15 +132,21 @@ bool ls__event_wait_until(ls__event *e, uint32_t want, int spin, ls__deadline *d
     for (int turn = 0; turn <= spin; turn++) {
         if (ls__event_reached(e, want))
             return true;
-        /* Who is waited for may be kept from this very core by the waiting. */
-        if (turn < BEFORE_YIELDING)
-            pause_a_moment();
-        else if (turn % LOOK_EVERY == 0 && is_long_ago(&since))
-            break;
-        else
-            sched_yield();
+        if (meanwhile && spin > 0 && meanwhile(arg)) {
+            turn = 0;
+            since = 0;
+        } else if (turn >= BEFORE_YIELDING && turn % LOOK_EVERY == 0 && is_long_ago(&since)) {
+            return false;
+        } else {
+            pause_turn(turn);
+        }
     }
-    return sleep_until(e, want, deadline);
+    return false;
+}
+
+bool ls__event_wait_until(ls__event *e, uint32_t want, int spin, ls__deadline *deadline)
+{
+    return spin_until(e, want, spin, NULL, NULL) || sleep_until(e, want, deadline);
 }
 
 void ls__event_wait(ls__event *e, uint32_t want, int spin)
@@ -137,12 +154,17 @@ void ls__event_wait(ls__event *e, uint32_t want, int spin)
     ls__event_wait_until(e, want, spin, NULL);
 }
 
+void ls__event_wait_busy(ls__event *e, uint32_t want, int spin, ls__meanwhile_fn *meanwhile,
+                         void *arg)
+{
+    if (!spin_until(e, want, spin, meanwhile, arg))
+        sleep_until(e, want, NULL);
+}
+
 void ls__back_off(int turn)
 {
-    if (turn < BEFORE_YIELDING)
-        pause_a_moment();
-    else if (turn < LS__SPIN_SHORT)
-        sched_yield();
+    if (turn < LS__SPIN_SHORT)
+        pause_turn(turn);
     else
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
 }

@@ -37,6 +37,14 @@ int ls__spin_for(int threads, int spin);
 void ls__event_post(ls__event *e);
 void ls__event_wait(ls__event *e, uint32_t count, int spin);
 
+/* What a thread may do while it waits: true when it did something, which ends when it likes. */
+typedef bool ls__meanwhile_fn(void *arg);
+
+/* The same; while it spins, and only then, it calls `meanwhile` again and again. Doing something
+ * begins the spin anew. */
+void ls__event_wait_busy(ls__event *e, uint32_t count, int spin, ls__meanwhile_fn *meanwhile,
+                         void *arg);
+
 /* Posts so many at once: 2^30 end every wait that is under way or comes later. */
 void ls__event_post_many(ls__event *e, uint32_t many);
 

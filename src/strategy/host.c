@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "collective/placement.h"
 #include "os/plain_thread.h"
 #include "os/topology.h"
 #include "strategy/replay.h"
@@ -20,9 +21,21 @@ ls__host *ls__host_of(ls_strategy *s, int replica)
     return &s->hosts[replica];
 }
 
+/* Whether it is the one that replays its device's replicas: others share its core. */
+static bool drives_device(const ls__host *host)
+{
+    const ls_strategy *s = host->strategy;
+    const int device = ls__block_of(s->replicas, s->n_devices, host->replica);
+    return ls__block_begin(s->replicas, s->n_devices, device) == host->replica;
+}
+
 ls__order ls__host_serve(ls__host *host)
 {
-    ls__event_wait(&host->go, ++host->seen, host->strategy->spin);
+    ls_strategy *s = host->strategy;
+    if (drives_device(host))
+        ls__help_wait(&s->help, &host->go, ++host->seen, s->spin);
+    else
+        ls__event_wait(&host->go, ++host->seen, s->spin);
     ls__order order = host->order; /* work may bring the next one */
     if (order == LS__ORDER_RUN)
         ls__run_replica(host->what, host->replica);
@@ -75,6 +88,9 @@ ls_status ls__hosts_start(ls_strategy *s, int first, int end)
             return ls__fail_memory("the threads of a strategy", bytes);
         memset(s->hosts, 0, bytes);
     }
+    if (s->help.count == 0 && !ls__help_open(&s->help, s->replicas))
+        return ls__fail_memory("the threads of a strategy",
+                               (size_t)s->replicas * sizeof *s->help.members);
     ls_status st = LS_OK;
     for (int r = first > 0 ? first : 1; r < end && !st; r++)
         st = start(s, r);
@@ -91,4 +107,5 @@ void ls__hosts_stop(ls_strategy *s)
     }
     free(s->hosts);
     s->hosts = NULL;
+    ls__help_close(&s->help);
 }

@@ -35,7 +35,8 @@ ls_status ls__hosts_start(ls_strategy *s, int first, int end);
 /* For the thread that drives: gives host `replica` an order; it has none at the moment. */
 void ls__host_tell(ls_strategy *s, int replica, ls__order order, void *what);
 
-/* For a host: waits for its next order, does it if it is a piece of work, and returns it. */
+/* For a host: waits for its next order, helping whoever is at work (os/help.h), does it if it is a
+ * piece of work, and returns it. */
 ls__order ls__host_serve(ls__host *host);
 ls__host *ls__host_of(ls_strategy *s, int replica);
 

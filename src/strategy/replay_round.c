@@ -143,7 +143,7 @@ static void run_early(ls__replay *p, int device)
     ls__journal *journal = ls__journal_use(NULL);
     for (int row = 0; row < early->n_rows; row++) {
         ls__phases_enter(s->phases, first, end, LS_PHASE_REDUCE);
-        ls__event_wait(&early->rows[row].came, all, s->spin);
+        ls__help_wait(&s->help, &early->rows[row].came, all, s->spin);
         if (atomic_load_explicit(&p->failed, memory_order_relaxed))
             break;
         ls__phases_enter(s->phases, first, end, LS_PHASE_APPLY);
@@ -158,6 +158,7 @@ static void run_share(ls__replay *p, int device)
     ls_strategy *s = p->s;
     ls__journal *journal = ls__journal_use(p->journal_now);
     ls__team *team = ls__team_use(NULL); /* of a meeting around: its threads are at work here */
+    ls__help_member *member = ls__help_join(&s->help, device);
     ls_numerics numerics = ls_check_numerics(p->numerics);
     int threads = ls__kernel_threads_get();
     if (threads != p->kernel_threads)
@@ -168,6 +169,7 @@ static void run_share(ls__replay *p, int device)
     if (threads != p->kernel_threads)
         ls__kernel_threads(threads);
     ls_check_numerics(numerics);
+    ls__help_leave(member);
     ls__team_use(team);
     ls__journal_use(journal);
     if (p->devices > 1 && atomic_fetch_sub_explicit(&p->pending, 1, memory_order_acq_rel) == 1)
@@ -203,7 +205,7 @@ ls_status ls__replay_round(ls__replay *p, bool journaled, bool to_tail)
         ls__host_tell(s, ls__block_begin(s->replicas, p->devices, d), LS__ORDER_REPLAY, p);
     run_share(p, 0);
     if (p->devices > 1)
-        ls__event_wait(&s->done, s->rounds, s->spin);
+        ls__help_wait(&s->help, &s->done, s->rounds, s->spin);
     int failed = first_failed(p);
     if (failed < 0)
         return LS_OK;

@@ -10,7 +10,7 @@
 
 #include "collective/packs.h"
 #include "collective/team.h"
-#include "os/event.h"
+#include "os/help.h"
 #include "tensor/device.h"
 
 struct ls__host;
@@ -46,6 +46,7 @@ struct ls_strategy {
     _Atomic int scopes;     /* open on any thread */
     _Atomic bool running;   /* a top-level run is under way */
     struct ls__host *hosts; /* V, the first unused; NULL until one is needed */
+    ls__help help;          /* with them: who waits helps the device whose number a member has */
     uint32_t rounds;
     /* One post a round, by the last who stops; here, not in the run, since who posts may look
      * at it once more when the run is over. On a cache line of its own: who waits looks at it all

@@ -13,19 +13,23 @@
 #include <string.h>
 #include <time.h>
 
+#include "collective/placement.h"
 #include "ops/update_products.h"
 #include "strategy/step.h"
 #include "tensor/test_support.h"
 #include "train/products_test_support.h"
 
+#include "strategy/helped_test_support.h"
+
 enum { IN = 530, OUT = 64, ROWS = 32, MOST = 4 };
 
 /* ---- rows of this test ----------------------------------------------------------------------- */
 
-enum { GOES_ON, SLEEPS, WAITS_FOR_UPDATE, FAILS };
+enum { GOES_ON, SLEEPS, WAITS_FOR_UPDATE, FAILS, WANTS_HELP, WAITS_FOR_WORK };
 
 static _Atomic int *stage_of_update; /* of the weights' */
 static _Atomic bool saw_update;
+static const ls_strategy *strategy_of_row;
 
 static void sleep_ms(int ms)
 {
@@ -45,6 +49,10 @@ static ls_status first_kernel(ls_call *c)
         return ls_call_fail(c, LS_INVALID, "it was told to");
     if (what == SLEEPS)
         sleep_ms(30);
+    if (what == WANTS_HELP)
+        helped_work(strategy_of_row);
+    if (what == WAITS_FOR_WORK)
+        helped_wait_for_work();
     for (int i = 0; what == WAITS_FOR_UPDATE && i < 10000 && !saw_update; i++) {
         saw_update = atomic_load(stage_of_update) == LS__PRODUCTS_DONE;
         sleep_ms(1);
@@ -139,7 +147,16 @@ static void close_net(net *n)
     ls_strategy_free(n->s);
 }
 
-/* One step; what `first` gave each replica. `whose`: the replica that is told `what`. */
+/* `whose`: the replica that is told `what`. */
+static int told(const net *n, int r, int whose, int what)
+{
+    if (r == whose)
+        return what;
+    const bool elsewhere = ls__block_of(n->replicas, 2, r) != ls__block_of(n->replicas, 2, whose);
+    return what == WANTS_HELP && elsewhere ? WAITS_FOR_WORK : GOES_ON;
+}
+
+/* One step; what `first` gave each replica. */
 static ls_status step(net *n, int whose, int what, float *first)
 {
     ls_status st = LS_NO_MEMORY;
@@ -147,7 +164,7 @@ static ls_status step(net *n, int whose, int what, float *first)
         ls_value *each[MOST];
         for (int r = 0; r < n->replicas; r++) {
             ls_value *both[] = { ls_leaf(numbers(ROWS, IN, 0.1 + r)),
-                                 ls_leaf(ls_scalar(LS_F32, r == whose ? what : GOES_ON)) };
+                                 ls_leaf(ls_scalar(LS_F32, told(n, r, whose, what))) };
             each[r] = ls_list(2, both);
         }
         ls_value *out = ls_run(n->s, n->step, ls_per_replica(n->s, each));
@@ -186,6 +203,25 @@ static void others_do_not_wait(void **state)
             saw_update = false;
             assert_int_equal(step(n, whose, WAITS_FOR_UPDATE, first), LS_OK);
             assert_true(saw_update);
+            close_net(n);
+        }
+}
+
+/* Who waits for an update to be ready helps those who make it so. */
+static void who_brings_late_is_helped(void **state)
+{
+    (void)state;
+    float first[MOST];
+    for (int replicas = 2; replicas <= 4; replicas++)
+        for (int whose = 0; whose < replicas; whose++) {
+            net *n = open_net(replicas, 2, (ls_mirrored_options){ 0 }, NULL);
+            n->before = true;
+            strategy_of_row = n->s;
+            for (int i = 0; i < 3; i++) {
+                helped_reset();
+                assert_int_equal(step(n, whose, WANTS_HELP, first), LS_OK);
+                helped_was_done(n->s);
+            }
             close_net(n);
         }
 }
@@ -289,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_do_not_wait),
+        cmocka_unit_test(who_brings_late_is_helped),
         cmocka_unit_test(who_reads_late_reads_the_old),
         cmocka_unit_test(who_brings_late_is_waited_for),
         cmocka_unit_test(who_fails_leaves_all_as_it_was),

@@ -330,5 +330,5 @@ const ls__winograd_kernels LS__ISA(ls__winograd_table) = {
     .give_back = give_back,
     .give_back_pooled = give_back_pooled,
     .product = product,
-    .product_add = product_add,
+    .product_turned = product_turned,
 };

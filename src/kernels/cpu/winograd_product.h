@@ -22,13 +22,13 @@ typedef struct stripe {
     int64_t deep, lda, ldb, ldc;
 } stripe;
 
-/* `tall` rows of `wide` vectors: with `turned` the numbers of a lie the other way, and c is added to. */
-VEC_INLINE void run_stripe(const stripe *s, int tall, int wide, int turned)
+/* `tall` rows of `wide` vectors: with `turned` the numbers of a lie the other way; with `add` c is added to. */
+VEC_INLINE void run_stripe(const stripe *s, int tall, int wide, int turned, bool add)
 {
     vec sum[STRIPE_ROWS];
     for (int i = 0; i < tall; i++)
         for (int v = 0; v < wide; v++)
-            sum[i * wide + v] = turned ? vec_load(s->c + i * s->ldc + v * VEC) : vec_all(0);
+            sum[i * wide + v] = add ? vec_load(s->c + i * s->ldc + v * VEC) : vec_all(0);
     for (int64_t k = 0; k < s->deep; k++) {
         vec b[STRIPE];
         for (int v = 0; v < wide; v++)
@@ -58,37 +58,37 @@ static void product_rows(const stripe *s, int64_t rows, int wide)
     for (int64_t i = 0; i < rows; i += tall, each.a += tall * s->lda, each.c += tall * s->ldc)
         switch (wide) {
         case 1:
-            run_stripe(&each, 24, 1, 0);
+            run_stripe(&each, 24, 1, 0, false);
             break;
         case 2:
-            run_stripe(&each, 12, 2, 0);
+            run_stripe(&each, 12, 2, 0, false);
             break;
         case 3:
-            run_stripe(&each, 8, 3, 0);
+            run_stripe(&each, 8, 3, 0, false);
             break;
         default:
-            run_stripe(&each, 6, 4, 0);
+            run_stripe(&each, 6, 4, 0, false);
         }
 }
 
 /* `high`, the channels, are a multiple of 16. */
-static void product_columns(const stripe *s, int64_t high, int wide)
+static void product_columns(const stripe *s, int64_t high, int wide, bool add)
 {
     const int tall = wide < 4 ? 8 : 4;
     stripe each = *s;
     for (int64_t i = 0; i < high; i += tall, each.a += tall, each.c += tall * s->ldc)
         switch (wide) {
         case 1:
-            run_stripe(&each, 8, 1, 1);
+            run_stripe(&each, 8, 1, 1, add);
             break;
         case 2:
-            run_stripe(&each, 8, 2, 1);
+            run_stripe(&each, 8, 2, 1, add);
             break;
         case 3:
-            run_stripe(&each, 8, 3, 1);
+            run_stripe(&each, 8, 3, 1, add);
             break;
         default:
-            run_stripe(&each, 4, 4, 1);
+            run_stripe(&each, 4, 4, 1, add);
         }
 }
 
@@ -108,15 +108,15 @@ static void product(int64_t rows, int64_t deep, int64_t columns, const float *a,
     }
 }
 
-static void product_add(int64_t rows, int64_t high, int64_t columns, const float *a, const float *b,
-                        float *c)
+static void product_turned(int64_t rows, int64_t high, int64_t columns, const float *a,
+                           const float *b, float *c, bool add)
 {
     for (int p = 0; p < LS__WINOGRAD_POSITIONS; p++) {
         int wide;
         for (int64_t j = 0; j < columns; j += wide * VEC) {
             wide = next_wide(columns - j);
             const stripe s = { a, b + j, c + j, rows, high, columns, columns };
-            product_columns(&s, high, wide);
+            product_columns(&s, high, wide, add);
         }
         a += ls__winograd_plane(LS__WINOGRAD_TILES, high);
         b += ls__winograd_plane(LS__WINOGRAD_TILES, columns);
