@@ -214,10 +214,17 @@ def failed(*words, status, says=(), command='train', **how):
     return done
 
 
+def heed_signals():
+    """Under nohup, or behind a shell's `&`, tests begin with signals ignored, and what they start would keep that."""
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Going:
     """A `train --json`, or another command, that is under way; closed at the end whatever happens."""
 
     def __init__(self, *words, command='train', env=None, **how):
+        how.setdefault('preexec_fn', heed_signals)
         self.words = [command, *map(str, words), '--json']
         self.process = subprocess.Popen([LOCKSTEP, *self.words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env={**environment(), **(env or {})}, **how)

@@ -67,10 +67,14 @@ def nobody_reads():
     goes_on('pipe', step_of(checkpoints('pipe')[-1]))
 
 
+def ignore_hang_ups():
+    heed_signals()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def nohup():
     """A signal that was ignored when it began stays ignored."""
-    with Going(*MODEL, *SMALL, *ENDLESS, '--checkpoint', 'nohup',
-               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as going:
+    with Going(*MODEL, *SMALL, *ENDLESS, '--checkpoint', 'nohup', preexec_fn=ignore_hang_ups) as going:
         going.until(lambda e: e['event'] == 'epoch')
         going.process.send_signal(signal.SIGHUP)
         going.until(lambda e: e['event'] == 'epoch')
