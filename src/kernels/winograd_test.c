@@ -209,23 +209,23 @@ static int64_t largest(const setting *t, const float *y, int64_t at)
     return best;
 }
 
-typedef struct pooled {
+typedef struct pooled_results {
     int64_t np, n_marks;
     results r; /* y is pooled */
     float *dp, *db;
     uint16_t *marks;
-} pooled;
+} pooled_results;
 
-static pooled run_pooled(const setting *t)
+static pooled_results run_pooled(const setting *t)
 {
     const int64_t np = windows(&t->s) * t->s.oc;
     const int64_t n_marks = windows(&t->s) * ls__conv_pool_groups(t->s.oc) * LS__CONV_POOL_WORDS;
-    pooled p = { .np = np,
-                 .n_marks = n_marks,
-                 .r = { dirty(np), dirty(t->nx), dirty(t->nw) },
-                 .dp = calloc((size_t)np + 1, sizeof(float)),
-                 .db = dirty(t->s.oc),
-                 .marks = calloc((size_t)n_marks + 1, sizeof(uint16_t)) };
+    pooled_results p = { .np = np,
+                         .n_marks = n_marks,
+                         .r = { dirty(np), dirty(t->nx), dirty(t->nw) },
+                         .dp = calloc((size_t)np + 1, sizeof(float)),
+                         .db = dirty(t->s.oc),
+                         .marks = calloc((size_t)n_marks + 1, sizeof(uint16_t)) };
     for (int64_t i = 0; i < np; i++)
         p.dp[i] = (float)sin((double)i);
     float *scratch = dirty(ls__winograd_scratch(&t->s, true));
@@ -235,7 +235,7 @@ static pooled run_pooled(const setting *t)
     return p;
 }
 
-static void drop_pooled(pooled *p)
+static void drop_pooled(pooled_results *p)
 {
     drop_results(&p->r);
     free(p->dp);
@@ -249,7 +249,7 @@ static void pooled_is_what_pooling_gives(void **state)
     for (int i = 0; i < CASES; i++) {
         setting t = make_case(i);
         float *sums = calloc((size_t)t.s.oc, sizeof *sums);
-        pooled got = run_pooled(&t);
+        pooled_results got = run_pooled(&t);
         results plain = run(&t, NULL);
         memset(t.dy, 0, (size_t)t.ny * sizeof *t.dy);
         for (int64_t k = 0; k < got.np; k++) {
@@ -297,11 +297,11 @@ static int64_t check_helped(const setting *t, ls__help *help, int64_t leaves)
     ls__help_member *m = help->members;
     const uint32_t given = m->given;
     results want = run(t, t->bias);
-    pooled want_pooled = run_pooled(t);
+    pooled_results want_pooled = run_pooled(t);
     m->leaves = leaves;
     ls__help_member *before = ls__help_join(help, 0);
     results got = run(t, t->bias);
-    pooled got_pooled = run_pooled(t);
+    pooled_results got_pooled = run_pooled(t);
     ls__help_leave(before);
     same("y", got.y, want.y, t->ny * 4);
     same("dx", got.dx, want.dx, t->nx * 4);
