@@ -17,16 +17,13 @@
 
 #include "os/clock.h"
 #include "os/topology.h"
+#include "os/yield.h"
 
 /* Turns of some 30 ns: a few microseconds, longer than a meeting of threads that run takes. */
 enum { BEFORE_YIELDING = 200 };
 
 /* Turns without a pause, a nanosecond or two each. */
 enum { AT_ONCE = 150 };
-
-/* A yield may last as long as another thread likes to run: every so many, and nanoseconds after the first look
- * at the clock, that is no spinning any more. */
-enum { LOOK_EVERY = 64, AT_MOST = 10000000 };
 
 /* The count of posts wraps: what counts is which side of `want` it is on. */
 static bool reached(uint32_t count, uint32_t want)
@@ -102,43 +99,28 @@ bool ls__event_reached(ls__event *e, uint32_t want)
     return reached(atomic_load_explicit(&e->count, memory_order_acquire), want);
 }
 
-/* `since`: 0, or when it began. */
-static bool is_long_ago(int64_t *since)
-{
-    const int64_t now = ls__now();
-    if (!*since)
-        *since = now;
-    return now - *since > AT_MOST;
-}
-
-static void pause_turn(int turn)
-{
-    /* Who is waited for may be kept from this very core by the waiting. */
-    if (turn < BEFORE_YIELDING)
-        pause_a_moment();
-    else
-        sched_yield();
-}
-
 /* False: it has spun long enough. */
 static bool spin_until(ls__event *e, uint32_t want, int spin, ls__meanwhile_fn *meanwhile,
                        void *arg)
 {
-    int64_t since = 0;
+    ls__yields yields = { 0 };
     /* Threads that meet at once are there within tens of nanoseconds, less than a pause takes. */
     for (int turn = 0; turn < AT_ONCE && spin > 0; turn++)
         if (ls__event_reached(e, want))
             return true;
+    if (spin > BEFORE_YIELDING && ls__core_is_shared())
+        spin = BEFORE_YIELDING - 1;
     for (int turn = 0; turn <= spin; turn++) {
         if (ls__event_reached(e, want))
             return true;
         if (meanwhile && spin > 0 && meanwhile(arg)) {
             turn = 0;
-            since = 0;
-        } else if (turn >= BEFORE_YIELDING && turn % LOOK_EVERY == 0 && is_long_ago(&since)) {
+            yields = (ls__yields){ 0 };
+        } else if (turn < BEFORE_YIELDING) {
+            pause_a_moment();
+        } else if (!ls__yield(&yields)) {
+            /* Who is waited for may be kept from this very core by the waiting. */
             return false;
-        } else {
-            pause_turn(turn);
         }
     }
     return false;
@@ -163,8 +145,10 @@ void ls__event_wait_busy(ls__event *e, uint32_t want, int spin, ls__meanwhile_fn
 
 void ls__back_off(int turn)
 {
-    if (turn < LS__SPIN_SHORT)
-        pause_turn(turn);
+    if (turn < BEFORE_YIELDING)
+        pause_a_moment();
+    else if (turn < LS__SPIN_SHORT)
+        sched_yield();
     else
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
 }

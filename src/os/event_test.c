@@ -65,8 +65,8 @@ static void to_and_fro_asleep(void **state)
 static void to_and_fro_spinning(void **state)
 {
     (void)state;
-    play(100000, LS__SPIN_SHORT);
-    play(100000, LS__SPIN_LONG);
+    play(20000, LS__SPIN_SHORT);
+    play(20000, LS__SPIN_LONG);
 }
 
 /* Few turns, so that the other side comes while one is falling asleep. */
