@@ -45,7 +45,7 @@ void ls__help_close(ls__help *help);
 ls__help_member *ls__help_join(ls__help *help, int member);
 void ls__help_leave(ls__help_member *before);
 
-/* Returns when all parts are done; this thread begins with the first. */
+/* Returns when all parts are done; this thread takes the first that are left, helpers the last. */
 void ls__help_run(int64_t parts, ls__help_fn *fn, void *arg);
 
 /* Any thread's, with a core for it (event.h on `spin`: who does not spin does not help). */

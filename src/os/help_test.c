@@ -62,8 +62,9 @@ static void alone_all_parts_in_order(void **state)
 
 /* ---- helped --------------------------------------------------------------------------------- */
 
-/* The owner does the first part, helpers all others. */
+/* The owner does the first part, helpers all others: they wait in theirs until he has got it. */
 typedef struct left {
+    _Atomic bool owner_begun;
     int n_helped;
     _Atomic int at_once;
     bool together;        /* two were worker 1 at once */
@@ -76,9 +77,14 @@ static void see(void *arg, int64_t part, int worker)
 {
     left *l = arg;
     l->times[part]++;
-    if (worker == 0)
+    if (worker == 0) {
+        l->owner_begun = true;
         return;
+    }
     l->together |= ++l->at_once > 1;
+    while (!l->owner_begun)
+        ls__back_off(LS__SPIN_SHORT);
+    nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL); /* room for another to come */
     l->order[l->n_helped++] = part;
 #if defined(__x86_64__)
     l->wrong_state |= (_mm_getcsr() & ~0x3Fu) != LS__FPU_STATE;
