@@ -72,8 +72,8 @@ static void drop(setting *t)
     free(t->dy);
 }
 
-/* With what a kernel must not leave in it. */
-/* Not a byte more, so that the address sanitizer sees who writes behind it. */
+/* With what a kernel must not leave in it, and not a byte more, so that the address sanitizer sees who
+ * writes behind it. */
 static float *dirty(int64_t n)
 {
     void *room = NULL;

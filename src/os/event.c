@@ -118,8 +118,7 @@ static bool spin_until(ls__event *e, uint32_t want, int spin, ls__meanwhile_fn *
             yields = (ls__yields){ 0 };
         } else if (turn < BEFORE_YIELDING) {
             pause_a_moment();
-        } else if (!ls__yield(&yields)) {
-            /* Who is waited for may be kept from this very core by the waiting. */
+        } else if (!ls__yield(&yields)) { /* who is waited for may want this very core */
             return false;
         }
     }

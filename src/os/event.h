@@ -24,9 +24,10 @@ typedef struct ls__event {
 /*
  * How long to spin before sleeping, in turns of a loop with a pause and later a yield of 0.3 us:
  *   short  50 to 100 us. For threads that share cores with others.
- *   long   some 5 ms, 10 at most, and less where another process computes on the core (yield.h). For threads that have cores to themselves and meet every few milliseconds. A core
+ *   long   some 5 ms, 10 at most. For threads that have cores to themselves and meet every few milliseconds. A core
  *          that sleeps is slow to wake, and a virtual one is given to a neighbour meanwhile: with a short
  *          spin between steps, two replicas of cnn on a loud machine had 0.86 of the long one's speed.
+ * Both end early where another thread of this system computes on the core (yield.h).
  */
 enum { LS__SPIN_NEVER = 0, LS__SPIN_SHORT = 400, LS__SPIN_LONG = 20000 };
 

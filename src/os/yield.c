@@ -18,6 +18,9 @@
  */
 enum { KEPT = 500000, AT_MOST = 10000000, MOMENT = 100000000 };
 
+/* Of a yield in which another thread may have run; one without takes 300. */
+enum { SWITCHED = 2000 };
+
 static _Thread_local int64_t shared_until; /* 0: it never was */
 
 static int64_t switches(void)
@@ -32,10 +35,16 @@ bool ls__yield(ls__yields *y)
     if (!y->since)
         *y = (ls__yields){ .since = before, .switches = switches() };
     sched_yield();
-    const int64_t after = ls__now();
-    if (after - before > KEPT && switches() > y->switches) {
-        shared_until = after + MOMENT;
-        return false;
+    const int64_t after = ls__now(), took = after - before;
+    if (took > SWITCHED) {
+        /* Looked at each time: a short visit now and a core that is stolen later are no long visit. */
+        const int64_t now = switches();
+        const bool visited = now > y->switches;
+        y->switches = now;
+        if (visited && took > KEPT) {
+            shared_until = after + MOMENT;
+            return false;
+        }
     }
     return after - y->since < AT_MOST;
 }

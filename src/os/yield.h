@@ -16,7 +16,7 @@
 /* One spin's. Starts as zeros. */
 typedef struct ls__yields {
     int64_t since;    /* its first yield */
-    int64_t switches; /* of the thread, at that time */
+    int64_t switches; /* of the thread, until the last long one */
 } ls__yields;
 
 /* False: it is time to sleep, since another thread of this system kept the core, or since the
